@@ -3,12 +3,15 @@
 //
 //	import asyncrt "github.com/asyncgen/asyncgen/runtime"
 //
-// Programs compute with package tensor. They need this package to wait for
-// more than one tensor ([WaitAll], [Synchronize]), to bound how far the program
-// may run ahead ([SetLimit]), to see what happened ([Stats], [Graph]) and how
-// long devices took ([Timer]), and to find or forbid calls that wait ([SyncMode]).
-// [Later] is how the host side of a loop runs a few iterations behind its
-// device side; it is usually written by the generator.
+// Programs compute with package tensor. They need this package
+//
+//   - to wait for more than one tensor: [WaitAll], [Synchronize];
+//   - to bound how far the program may run ahead: [SetLimit];
+//   - to see what happened, and how long devices took: [Stats], [Graph], [Timer];
+//   - to find or forbid calls that wait: [SyncMode].
+//
+// [Later] runs the host side of a loop a few iterations behind its device side. Calls of it are usually written by
+// the generator.
 //
 // Tensors can be used in bubbles of testing/synctest, as well as before and after them. Even their first use in a
 // process may be in a bubble. Operations are executed outside of all bubbles. A goroutine that waits for a value is
@@ -39,8 +42,8 @@ import (
 // A program and its generated form fail alike, with errors of the same type and cause. The lines are those of each
 // form. The operands differ where generated code does several operations as one.
 //
-// When a device is lost, everything that has not finished on it, and everything that is asked of it later, fails
-// with one OpError, which wraps [device.ErrLost]. It is that of the first operation that found the device lost.
+// When a device is lost, unfinished operations on it fail with one OpError, and so does everything that is asked of
+// it later. The OpError wraps [device.ErrLost]. It is that of the first operation that found the device lost.
 // Other devices go on. WaitAll returns this OpError once for all of these failures, and again if more was asked of
 // the device since.
 type OpError = engine.OpError

@@ -1,7 +1,7 @@
 package asyncrt
 
-// Iterate runs f, one iteration of a loop that runs past its end (see BreakIf) and may panic there,
-// because a tensor has grown too large, or an index is out of range.
+// Iterate runs f, one iteration of a loop that runs past its end (see BreakIf). The iteration may panic there, for
+// example because a tensor has grown too large, or an index is out of range.
 //
 //	for i := range xs {
 //		if end, ok := later.Iterate(func() {

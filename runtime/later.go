@@ -29,14 +29,14 @@ import (
 // the next Do. When more entries than the window are queued, Do waits once, until the entry in the
 // middle can run.
 //
-// Entries may keep tensors, and so memory, that the loop would have dropped. The Later takes all
-// memory for kept that anyone has enqueued work for since. If that is more than 32 MiB and an eighth
-// of the memory in use on the device, or more than [SetLimit] allows to be in flight, Do and BreakIf
-// wait for all but the newest entry, in halves. If it is more than a quarter of the memory that is
-// left on the device (ASYNCGEN_MEMORY says how much the device has), they wait for all entries: the
-// program then goes on as if it had not been rewritten. If an operation still finds no memory, it
-// waits until backlogs have been run. Their goroutines do that when they next call Do, BreakIf,
-// Flush or Poll, or at once while they wait in one of these.
+// Entries may keep tensors, and so memory, that the loop would have dropped. The Later assumes the worst: waiting
+// entries keep every result that anyone has enqueued since the last entry that has run was queued. Do and BreakIf
+// wait for all but the newest entry, in halves, if these results take more than 32 MiB plus an eighth of the memory
+// in use on the device, or more than [SetLimit] allows to be in flight. They wait for all entries if the results take
+// more than a quarter of the memory that is left on the device (ASYNCGEN_MEMORY says how much the device has): the
+// program then goes on as if it had not been rewritten. If an operation still finds no memory, it waits until
+// backlogs have been run. Their goroutines do that when they next call Do, BreakIf, Flush or Poll, or at once while
+// they wait in one of these.
 //
 // A function of the backlog may use the Later that runs it. While it runs, the backlog is empty, and
 // what it queues comes before the entries after it. If it panics, the entries after it never run. An
@@ -234,8 +234,8 @@ func (l *Later[S]) queue(e entry[S]) {
 }
 
 // makeRoom runs entries while they may keep more memory than there is room for. If memory could be short, it runs
-// all of them. Otherwise it leaves the last one or two: a loop has to be ahead of them for the device to have
-// something to do.
+// all of them. Otherwise it waits for half of them at a time and leaves the last one, so that the device has
+// something to do; if places keep too much, it runs that one, too.
 func (l *Later[S]) makeRoom() {
 	for l.pending() > 0 {
 		room := engine.Default().RoomSince(l.backlog[l.head].made)

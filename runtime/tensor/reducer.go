@@ -12,10 +12,9 @@ import (
 // A Reducer adds up the gradients of copies of a model. Each copy is on a device of its own and computes some of the
 // shards that a batch is cut into.
 //
-// While [Reducer.Shard] runs, [Param.Value] gives values that belong to a shard. When Backward goes through what was
-// computed from them, [AllReduce] adds the gradients of all shards in the order of the shards, and the sum is added to
-// the gradient of each copy's parameter. So all copies get the same bits. These depend on the shards, and not on the
-// number of devices.
+// While [Reducer.Shard] runs, [Param.Value] gives values that belong to a shard. Backward then adds up the
+// gradients of all shards, in the order of the shards, with [AllReduce]. It adds the sum to the gradient of each
+// copy's parameter. So all copies get the same bits. These depend on the shards, and not on the number of devices.
 //
 // A gradient begins to travel as soon as all shards of the loss have it, while Backward goes on with earlier
 // layers. Backward goes through all shards side by side. Small gradients travel together. [Grad] ignores shards.

@@ -82,8 +82,8 @@ type vmap struct {
 // use of a handle looks at dead anyway, so rows cost other handles nothing.
 const rowBit = 1 << 31
 
-// rows lists the rows of all VMaps that run. A row's handle has a shape and an element type of its own. Its storage
-// is that of the tensor that it is a row of, and only says which device it is on.
+// rows lists the rows of all VMaps that run. A row's handle has a shape and an element type of its own. It shares
+// the storage of the tensor with all rows, but only to know its device.
 var rows struct {
 	mu    sync.Mutex // guards the rest
 	list  map[uint32]rowOf
