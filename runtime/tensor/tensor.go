@@ -11,8 +11,10 @@
 //
 // These wait for their tensor: Item, ItemInt, ItemOf, At, Float32s, Float64s, Int64s, Bools, SliceOf, Matrix,
 // MarshalJSON, everything that prints (String, Format, LogValue), Wait, and the forms with a context (ItemContext,
-// Float32sContext, WaitContext). WaitAll and Synchronize of package asyncrt wait for more than one. Nothing else
-// waits. Shapes and element types are known before values are.
+// Float32sContext, WaitContext). Item, ItemInt and prints of an [F64], [I64] or [Cond] wait as well. WaitAll and
+// Synchronize of package asyncrt wait for more than one tensor. Other calls do not wait, except in special cases that
+// their documentation names, such as [Either] of sides that differ in shape, or [Tensor.MulF64] of integers. Shapes and
+// element types are known before values are.
 //
 // # Values
 //
