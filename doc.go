@@ -71,6 +71,7 @@
 //	gen/internal/emit        printing what was planned
 //	gen/rewrite              the rewrites, in order
 //	gen                      Generate computes results, Result.Commit writes them
+//	gen/internal/gentest     what tests of the generator share, and its golden files
 //	gen/internal/fuzz        random programs, as written, as rewritten and as an interpreter has them
 //	gen/overlay              rewritten sources for the go command
 //	gen/compare              a program as written against the same program rewritten

@@ -78,6 +78,8 @@ gen/internal/plan: gen/internal/facts gen/internal/load golang.org/x/tools/... a
 gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi github.com/dave/jennifer/jen
 gen/rewrite:       gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
 gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
+# What tests of the generator share, with the tests of its golden files.
+gen/internal/gentest: gen golang.org/x/tools/...
 # The interpreter among the judges has nothing to do with the library that it judges.
 gen/internal/fuzz: gen gen/internal/load
 gen/overlay:       gen

@@ -25,6 +25,7 @@ analysis/vet.go exec.CommandContext               go vet: packages, after --
 cmd/asyncgen/doctor.go exec.CommandContext        go build and install of a package of ours; what they built, in a new folder
 gen/compare/process.go exec.CommandContext        what go built, in a new folder, with the arguments that follow --
 gen/internal/fuzz/fuzz.go exec.CommandContext     go build in a new folder; what it built
+gen/internal/gentest/run.go exec.Command           go test of a module that a test has made; what it built
 gen/overlay/command.go exec.CommandContext        go: what run, build and test are given for it; packages that NoPackage lets pass
 
 # files
@@ -49,6 +50,8 @@ gen/compare/compare.go os.MkdirTemp               a new folder
 gen/internal/fuzz/fuzz.go os.MkdirAll             in a new folder
 gen/internal/fuzz/fuzz.go os.MkdirTemp            a new folder
 gen/internal/fuzz/fuzz.go os.WriteFile            in a new folder
+gen/internal/gentest/gentest.go os.MkdirAll       in a folder of a test
+gen/internal/gentest/gentest.go os.WriteFile      in a folder of a test
 gen/overlay/module.go os.WriteFile                in a folder of its caller, which is new
 gen/overlay/overlay.go os.MkdirTemp               a new folder
 gen/overlay/overlay.go os.WriteFile               in that folder

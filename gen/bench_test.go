@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
@@ -41,7 +42,7 @@ func BenchmarkGenerate(b *testing.B) {
 		}
 	}
 	declared := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
-	dir := newModule(b)
+	dir := gentest.NewModule(b)
 	for i, left := 0, kernels; left > 0; i++ {
 		source := string(text)
 		if n := strings.Count(source, directive); n > left {
@@ -52,7 +53,7 @@ func BenchmarkGenerate(b *testing.B) {
 			left -= n
 		}
 		source = declared.ReplaceAllString(source, fmt.Sprintf("${1}%d", i))
-		write(b, filepath.Join(dir, fmt.Sprintf("kernels%d.go", i)), []byte(source))
+		gentest.Write(b, filepath.Join(dir, fmt.Sprintf("kernels%d.go", i)), []byte(source))
 	}
 
 	loading, generating := time.Hour, time.Hour // the shortest

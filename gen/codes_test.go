@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 )
 
 // imports are the packages that examples use, by name.
@@ -157,7 +158,7 @@ func TestExplain(t *testing.T) {
 	if len(codes) < 20 || !slices.IsSorted(codes) {
 		t.Fatalf("codes of remark.go: %v", codes)
 	}
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	for _, code := range codes {
 		e, ok := gen.Explain(code)
 		if !ok {
@@ -172,15 +173,15 @@ func TestExplain(t *testing.T) {
 		if e.Wrong == "" {
 			continue
 		}
-		write(t, filepath.Join(dir, code, "wrong", "p.go"), exampleFile(e.Wrong))
+		gentest.Write(t, filepath.Join(dir, code, "wrong", "p.go"), exampleFile(e.Wrong))
 		if code >= "AG200" {
-			write(t, filepath.Join(dir, code, "right", "p.go"), exampleFile(e.Right))
+			gentest.Write(t, filepath.Join(dir, code, "right", "p.go"), exampleFile(e.Right))
 		}
 	}
 	for i, h := range hinted {
-		write(t, filepath.Join(dir, fmt.Sprintf("hint%d", i), "wrong", "p.go"), exampleFile(h.wrong))
+		gentest.Write(t, filepath.Join(dir, fmt.Sprintf("hint%d", i), "wrong", "p.go"), exampleFile(h.wrong))
 		if h.right != "" {
-			write(t, filepath.Join(dir, fmt.Sprintf("hint%d", i), "right", "p.go"), exampleFile(h.right))
+			gentest.Write(t, filepath.Join(dir, fmt.Sprintf("hint%d", i), "right", "p.go"), exampleFile(h.right))
 		}
 	}
 	if _, ok := gen.Explain("AG000"); ok {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 )
 
 var corpusFlag = flag.String("corpus", "std/container std/encoding/hex std/text/template/parse", "the folders of the corpus that TestCorpus takes: of std, gonum and tools; \"all\" of those that are to be tried, minutes")
@@ -140,17 +141,17 @@ type corpus struct {
 
 // goMod makes the corpus a module that has what this one has.
 func (c *corpus) goMod(t *testing.T) {
-	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(gentest.Root(t), "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(mod), "\n")
-	write(t, filepath.Join(c.dir, "go.mod"), fmt.Appendf(nil, "module %s\n%s\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => %s\n", c.module, rest, root(t)))
-	sum, err := os.ReadFile(filepath.Join(root(t), "go.sum"))
+	gentest.Write(t, filepath.Join(c.dir, "go.mod"), fmt.Appendf(nil, "module %s\n%s\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => %s\n", c.module, rest, gentest.Root(t)))
+	sum, err := os.ReadFile(filepath.Join(gentest.Root(t), "go.sum"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(c.dir, "go.sum"), sum)
+	gentest.Write(t, filepath.Join(c.dir, "go.sum"), sum)
 	c.copied = make(map[string]bool)
 }
 
@@ -223,15 +224,15 @@ func (c *corpus) copyPackage(t *testing.T, folder, from string) {
 			if ext == ".go" {
 				text, name = c.rewrite(t, e.Name(), text)
 			}
-			write(t, filepath.Join(c.dir, folder, e.Name()), text)
+			gentest.Write(t, filepath.Join(c.dir, folder, e.Name()), text)
 		}
 	}
 	if name != "" && !c.plain {
-		write(t, filepath.Join(c.dir, folder, "zz_tensor.go"), fmt.Appendf(nil,
+		gentest.Write(t, filepath.Join(c.dir, folder, "zz_tensor.go"), fmt.Appendf(nil,
 			"package %s\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc zzTensor() *tensor.Tensor { return tensor.Ones(2) }\n", name))
 	}
 	if name != "" {
-		write(t, filepath.Join(c.dir, folder, "zz_empty.s"), nil) // functions may have no bodies
+		gentest.Write(t, filepath.Join(c.dir, folder, "zz_empty.s"), nil) // functions may have no bodies
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"github.com/asyncgen/asyncgen/gen/overlay"
 	"golang.org/x/tools/go/packages"
 )
@@ -127,14 +128,14 @@ func (d *driver) add(t *testing.T, pkg *packages.Package) {
 			}
 		}
 		if len(edits) > 0 {
-			write(t, path, edited(text, edits))
+			gentest.Write(t, path, edited(text, edits))
 		}
 	}
 	dir := filepath.Dir(pkg.CompiledGoFiles[0])
-	write(t, filepath.Join(dir, "zz_tensor.go"), fmt.Appendf(nil, "package %s\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc zzOf(x float64) *tensor.Tensor { return tensor.From([]float64{x}) }\n", pkg.Name))
+	gentest.Write(t, filepath.Join(dir, "zz_tensor.go"), fmt.Appendf(nil, "package %s\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc zzOf(x float64) *tensor.Tensor { return tensor.From([]float64{x}) }\n", pkg.Name))
 	if calls.Len() > 0 && !strings.Contains(pkg.PkgPath, "internal/") && pkg.Name != "main" {
 		d.imports = append(d.imports, pkg.PkgPath)
-		write(t, filepath.Join(dir, "zz_calls.go"), fmt.Appendf(nil, `package %s
+		gentest.Write(t, filepath.Join(dir, "zz_calls.go"), fmt.Appendf(nil, `package %s
 
 import "fmt"
 
@@ -314,7 +315,7 @@ func (d *driver) main(t *testing.T) {
 		fmt.Fprintf(&b, "\tp%d.ZZCalls()\n", i)
 	}
 	b.WriteString("}\n")
-	write(t, filepath.Join(d.dir, "zzmain", "main.go"), []byte(b.String()))
+	gentest.Write(t, filepath.Join(d.dir, "zzmain", "main.go"), []byte(b.String()))
 }
 
 // run runs the program.

@@ -16,28 +16,16 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"github.com/asyncgen/asyncgen/gen/overlay"
 )
-
-// temp is a folder for what several tests use.
-var temp string
 
 func TestMain(m *testing.M) {
 	// Syntax and types live as long as a test does, in compilers, too: looking for what does not would take a third of
 	// the time.
 	debug.SetGCPercent(400)
 	os.Setenv("GOGC", "400")
-	os.Exit(runIn(m))
-}
-
-// runIn runs the tests while there is temp.
-func runIn(m *testing.M) int {
-	var err error
-	if temp, err = os.MkdirTemp("", "asyncgen-test"); err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(temp)
-	return m.Run()
+	os.Exit(m.Run())
 }
 
 const kernelSource = `package p
@@ -75,7 +63,7 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	all := func() *gen.Result {
-		r, err := gen.Generate(context.Background(), gen.Config{Dir: root(t), Patterns: patterns, All: true})
+		r, err := gen.Generate(context.Background(), gen.Config{Dir: gentest.Root(t), Patterns: patterns, All: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,16 +90,16 @@ func TestPrograms(t *testing.T) {
 
 // TestRewrittenIsDone: what has been rewritten has nothing left to rewrite.
 func TestRewrittenIsDone(t *testing.T) {
-	dir := newModule(t)
-	write(t, filepath.Join(dir, "p.go"), []byte(kernelSource))
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(kernelSource))
 	r, err := generate(t, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(r.Files[0].Text), gen.Header, "// By hand.", 1)
-	write(t, filepath.Join(dir, "q.go"), []byte(strings.ReplaceAll(strings.ReplaceAll(text, "sumWindow", "w"), "SumAsync", "Done")))
+	gentest.Write(t, filepath.Join(dir, "q.go"), []byte(strings.ReplaceAll(strings.ReplaceAll(text, "sumWindow", "w"), "SumAsync", "Done")))
 	// Somebody writes such code by hand, in another way.
-	write(t, filepath.Join(dir, "r.go"), []byte(`package p
+	gentest.Write(t, filepath.Join(dir, "r.go"), []byte(`package p
 
 import (
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
@@ -145,9 +133,9 @@ func byHand(xs []*tensor.Tensor) (total float64) {
 // TestCommit: files appear, are left alone while they are right, replaced when
 // they are stale or broken, removed when there is no reason for them.
 func TestCommit(t *testing.T) {
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	source, out := filepath.Join(dir, "p.go"), filepath.Join(dir, "p_async.go")
-	write(t, source, []byte(kernelSource))
+	gentest.Write(t, source, []byte(kernelSource))
 	commit := func() {
 		t.Helper()
 		r, err := generate(t, dir)
@@ -173,15 +161,15 @@ func TestCommit(t *testing.T) {
 	}
 
 	// A checkout with other line ends is not stale.
-	write(t, out, bytes.ReplaceAll(fresh, []byte("\n"), []byte("\r\n")))
+	gentest.Write(t, out, bytes.ReplaceAll(fresh, []byte("\n"), []byte("\r\n")))
 	if r, err := generate(t, dir); err != nil || len(r.Stale()) > 0 {
 		t.Errorf("with \\r\\n at the ends of lines: %v\n%s", err, r.Diff(dir))
 	}
 
 	// The package uses the generated function, and the file is broken.
-	write(t, filepath.Join(dir, "use.go"), []byte("package p\n\nvar _ = SumAsync\n"))
+	gentest.Write(t, filepath.Join(dir, "use.go"), []byte("package p\n\nvar _ = SumAsync\n"))
 	for _, broken := range []string{gen.Header + "\n\npackage p\n\nfunc SumAsync(", gen.Header + "\n\npackage p\n\nvar x int = \"no\"\n"} {
-		write(t, out, []byte(broken))
+		gentest.Write(t, out, []byte(broken))
 		r, err := generate(t, dir)
 		if err != nil {
 			t.Fatal(err)
@@ -198,7 +186,7 @@ func TestCommit(t *testing.T) {
 
 	// The directive is gone, and with it the reason for the file.
 	os.Remove(filepath.Join(dir, "use.go"))
-	write(t, source, []byte(strings.Replace(kernelSource, "//asyncgen:kernel", "//", 1)))
+	gentest.Write(t, source, []byte(strings.Replace(kernelSource, "//asyncgen:kernel", "//", 1)))
 	commit()
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
@@ -211,9 +199,9 @@ func TestCommit(t *testing.T) {
 // TestCommitRefuses: what is not ours stays, and nothing is half-written.
 func TestCommitRefuses(t *testing.T) {
 	setUp := func(t *testing.T) (dir string, a, b string) {
-		dir = newModule(t)
-		write(t, filepath.Join(dir, "a", "p.go"), []byte(kernelSource))
-		write(t, filepath.Join(dir, "b", "p.go"), []byte(kernelSource))
+		dir = gentest.NewModule(t)
+		gentest.Write(t, filepath.Join(dir, "a", "p.go"), []byte(kernelSource))
+		gentest.Write(t, filepath.Join(dir, "b", "p.go"), []byte(kernelSource))
 		return dir, filepath.Join(dir, "a", "p_async.go"), filepath.Join(dir, "b", "p_async.go")
 	}
 	check := func(t *testing.T, dir, first, want string) {
@@ -234,13 +222,13 @@ func TestCommitRefuses(t *testing.T) {
 	}
 	t.Run("file of another", func(t *testing.T) {
 		dir, a, b := setUp(t)
-		write(t, b, []byte("package p\n"))
+		gentest.Write(t, b, []byte("package p\n"))
 		check(t, dir, a, "was not generated by asyncgen")
 	})
 	t.Run("link", func(t *testing.T) {
 		dir, a, b := setUp(t)
 		target := filepath.Join(dir, "target.txt")
-		write(t, target, []byte(gen.Header+"\n\npackage p\n"))
+		gentest.Write(t, target, []byte(gen.Header+"\n\npackage p\n"))
 		if err := os.Symlink(target, b); err != nil {
 			t.Skip("no symbolic links here:", err)
 		}
@@ -299,11 +287,11 @@ func TestBadInput(t *testing.T) {
 		t.Logf("without cgo, files of C are not tried (%v)", err)
 		delete(cases, "in a file of C")
 	}
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	for name, c := range cases {
-		write(t, filepath.Join(dir, strings.ReplaceAll(name, " ", "_"), "p.go"), []byte(c.source))
+		gentest.Write(t, filepath.Join(dir, strings.ReplaceAll(name, " ", "_"), "p.go"), []byte(c.source))
 	}
-	write(t, filepath.Join(dir, "no_body", "p.s"), nil) // the body may be in it
+	gentest.Write(t, filepath.Join(dir, "no_body", "p.s"), nil) // the body may be in it
 	_, err := generate(t, dir, "./...")
 	if err == nil {
 		t.Fatal("no error")
@@ -317,17 +305,17 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: no line with %q in\n%v", name, c.want, err)
 		}
 	}
-	dir = newModule(t)
-	write(t, filepath.Join(dir, "tested", "p.go"), []byte("package p\n\n//asyncgen:kernel test=F[string]\nfunc F[T ~int]() {}\n\n//asyncgen:kernel test=G[int]\nfunc G() {}\n"))
+	dir = gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "tested", "p.go"), []byte("package p\n\n//asyncgen:kernel test=F[string]\nfunc F[T ~int]() {}\n\n//asyncgen:kernel test=G[int]\nfunc G() {}\n"))
 	_, err = generate(t, dir, "./tested")
 	for _, want := range []string{"p.go:3:1: test=F[string]: string does not satisfy ~int", "p.go:6:1: test=G[int]: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	dir = newModule(t)
-	write(t, filepath.Join(dir, "marked", "p.go"), []byte("package p\n"))
-	write(t, filepath.Join(dir, "marked", "p_test.go"), []byte(kernelSource))
+	dir = gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "marked", "p.go"), []byte("package p\n"))
+	gentest.Write(t, filepath.Join(dir, "marked", "p_test.go"), []byte(kernelSource))
 	for pattern, want := range map[string]string{"./nothere": "nothere", ".": "no Go files", "./marked": "p_test.go:6:6: functions in test files can't be rewritten: move Sum"} {
 		if _, err := generate(t, dir, pattern); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", pattern, err, want)
@@ -335,8 +323,8 @@ func TestBadInput(t *testing.T) {
 	}
 
 	// Beside others they are no reason to stop.
-	write(t, filepath.Join(dir, "other", "p.go"), []byte(kernelSource))
-	write(t, filepath.Join(dir, "tests", "p_test.go"), []byte(strings.ReplaceAll(kernelSource, "//asyncgen:kernel", "//asyncgen:kernel strict")))
+	gentest.Write(t, filepath.Join(dir, "other", "p.go"), []byte(kernelSource))
+	gentest.Write(t, filepath.Join(dir, "tests", "p_test.go"), []byte(strings.ReplaceAll(kernelSource, "//asyncgen:kernel", "//asyncgen:kernel strict")))
 	r, err := generate(t, dir, "./...")
 	if err != nil {
 		t.Fatal(err)
@@ -357,10 +345,10 @@ func TestBadInput(t *testing.T) {
 // A file of somebody else in the way of the output, and a missing go.mod, came
 // out as calls of undefined functions and as what go/packages calls an error.
 func TestBadSurroundings(t *testing.T) {
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	source := "package p\n\n//asyncgen:kernel\nfunc F() {}\n\nvar _ = FAsync\n"
-	write(t, filepath.Join(dir, "p.go"), []byte(source))
-	write(t, filepath.Join(dir, "p_async.go"), []byte("package p\n"))
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(source))
+	gentest.Write(t, filepath.Join(dir, "p_async.go"), []byte("package p\n"))
 	_, err := generate(t, dir)
 	if want := "p_async.go: was not generated by asyncgen, and stands where the functions generated from p.go belong\n"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("with p_async.go by somebody else: %v; want %q", err, want)
@@ -373,9 +361,9 @@ func TestBadSurroundings(t *testing.T) {
 
 // A variable of a type that another package keeps for itself was declared before the entry that sets it.
 func TestUnexportedType(t *testing.T) {
-	dir := newModule(t)
-	write(t, filepath.Join(dir, "q", "q.go"), []byte("package q\n\ntype hidden struct{ N float64 }\n\nfunc Make(x float64) hidden { return hidden{x} }\n"))
-	write(t, filepath.Join(dir, "p.go"), []byte(`package p
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "q", "q.go"), []byte("package q\n\ntype hidden struct{ N float64 }\n\nfunc Make(x float64) hidden { return hidden{x} }\n"))
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(`package p
 
 import (
 	"example.com/user/q"
@@ -404,9 +392,9 @@ func Sum(w *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 // TestVendor: a folder vendor has what is imported, and the first generated file imports more.
 func TestVendor(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "go.mod"), fmt.Appendf(nil, "module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => %s\n", root(t)))
-	write(t, filepath.Join(dir, "vendor", "modules.txt"), fmt.Appendf(nil, "# github.com/asyncgen/asyncgen v0.0.0 => %s\n## explicit; go 1.26\n# github.com/asyncgen/asyncgen => %[1]s\n", root(t)))
-	write(t, filepath.Join(dir, "p.go"), []byte("package p\n\n//asyncgen:kernel\nfunc F() {}\n"))
+	gentest.Write(t, filepath.Join(dir, "go.mod"), fmt.Appendf(nil, "module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => %s\n", gentest.Root(t)))
+	gentest.Write(t, filepath.Join(dir, "vendor", "modules.txt"), fmt.Appendf(nil, "# github.com/asyncgen/asyncgen v0.0.0 => %s\n## explicit; go 1.26\n# github.com/asyncgen/asyncgen => %[1]s\n", gentest.Root(t)))
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte("package p\n\n//asyncgen:kernel\nfunc F() {}\n"))
 	_, err := generate(t, dir)
 	if want := "generate with GOFLAGS=-mod=mod, and then run go mod vendor"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v; want %q", err, want)
@@ -415,7 +403,7 @@ func TestVendor(t *testing.T) {
 
 // TestStrict: what still waits is reported, of functions that are strict.
 func TestStrict(t *testing.T) {
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	source := kernelSource + `
 //asyncgen:kernel strict off=R11
 func Exit(xs []*tensor.Tensor) int {
@@ -437,7 +425,7 @@ func Lax(xs []*tensor.Tensor) int {
 	return -1
 }
 `
-	write(t, filepath.Join(dir, "p.go"), []byte(source))
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(source))
 	for _, strict := range []bool{false, true} {
 		r, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Strict: strict})
 		if err != nil {
@@ -463,13 +451,13 @@ func TestVariantsOfOtherSystems(t *testing.T) {
 	const head = "package p\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\n"
 	const kernel = "//asyncgen:kernel\nfunc %s(xs []*tensor.Tensor) (total float64) {\n\tfor _, x := range xs {\n\t\ttotal += %s(x)\n\t}\n\treturn total\n}\n\n"
 	const helper = "func %s(x *tensor.Tensor) float64 { return x.%s().Item() }\n\n"
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	for name, text := range map[string]string{
 		"a.go":        head + fmt.Sprintf(kernel, "A", "mean") + fmt.Sprintf(kernel, "Shared", "shared") + fmt.Sprintf(helper, "shared", "Max"),
 		"mean_on.go":  "//go:build !other\n\n" + head + fmt.Sprintf(helper, "mean", "Mean") + fmt.Sprintf(kernel, "On", "shared") + fmt.Sprintf(kernel, "Same", "mean"),
 		"mean_off.go": "//go:build other\n\n" + head + fmt.Sprintf(helper, "mean", "Sum"),
 	} {
-		write(t, filepath.Join(dir, name), []byte(text))
+		gentest.Write(t, filepath.Join(dir, name), []byte(text))
 	}
 	r, err := generate(t, dir)
 	if err != nil {
@@ -500,8 +488,8 @@ func TestVariantsOfOtherSystems(t *testing.T) {
 // TestNames: options, methods, generic functions, build constraints and file
 // names.
 func TestNames(t *testing.T) {
-	dir := newModule(t)
-	write(t, filepath.Join(dir, "step_linux.go"), []byte(`//go:build linux && !nothing
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "step_linux.go"), []byte(`//go:build linux && !nothing
 
 package p
 
@@ -561,7 +549,7 @@ func plain(int, string, ...float64) {}
 // which passes, notices that its source has changed, and goes when it can't
 // run any more.
 func TestGeneratedTests(t *testing.T) {
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	source := kernelSource + `
 type Model struct{ w *tensor.Tensor }
 
@@ -591,8 +579,8 @@ func asyncgenModelEvalArgs(*rand.Rand) (*Model, []*tensor.Tensor) {
 	return &Model{tensor.Randn(3)}, []*tensor.Tensor{tensor.Randn(3), tensor.Randn(2, 3)}
 }
 `
-	write(t, filepath.Join(dir, "p.go"), []byte(source))
-	write(t, filepath.Join(dir, "args_test.go"), []byte(makers))
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(source))
+	gentest.Write(t, filepath.Join(dir, "args_test.go"), []byte(makers))
 	commit := func() {
 		t.Helper()
 		r, err := generate(t, dir)
@@ -614,11 +602,11 @@ func asyncgenModelEvalArgs(*rand.Rand) (*Model, []*tensor.Tensor) {
 	if err != nil || !strings.Contains(out, "--- PASS: TestSumAsync ") || !strings.Contains(out, "--- PASS: TestModelEvalAsync ") {
 		t.Fatalf("go test: %v\n%s", err, out)
 	}
-	write(t, filepath.Join(dir, "p.go"), []byte(strings.Replace(source, "total += x", "total += /* as before */\n\t\t\tx", 1)))
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(strings.Replace(source, "total += x", "total += /* as before */\n\t\t\tx", 1)))
 	if out, err := test(); err != nil {
 		t.Errorf("after a change of layout: %v\n%s", err, out)
 	}
-	write(t, filepath.Join(dir, "p.go"), []byte(strings.Replace(source, "total += x", "total += 1 * x", 1)))
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(strings.Replace(source, "total += x", "total += 1 * x", 1)))
 	if out, err := test(); err == nil || !strings.Contains(out, "Sum has changed since its rewritten version was generated: run go generate") {
 		t.Errorf("after a change: %v\n%s", err, out)
 	}
@@ -672,18 +660,18 @@ func Main() { fmt.Println(Watch(tensor.Ones(2, 2), 3)) }
 		"commented":  replace("package odd\n", "/* a */ package odd // b\n", "total += loss.Item()", "total /* c */ += loss.Item() /* d */ // e"),
 		"one-liners": replace("package odd\n", "package odd;", "{\n\t\tx = x", "{ x = x", "\n\t\tloss :=", "; loss :=", "\n\t\ttotal", "\n\t\t;total"),
 	}
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	// What cgo makes of a file was to be removed from its cache, as generated for nothing.
 	cases["cgo"] = source
-	write(t, filepath.Join(dir, "cgo", "c.go"), []byte("package odd\n\n// static int one(void) { return 1; }\nimport \"C\"\n\nfunc one() int { return int(C.one()) }\n"))
+	gentest.Write(t, filepath.Join(dir, "cgo", "c.go"), []byte("package odd\n\n// static int one(void) { return 1; }\nimport \"C\"\n\nfunc one() int { return int(C.one()) }\n"))
 	imports, calls, printed := "", "", ""
 	for i, name := range slices.Sorted(maps.Keys(cases)) {
-		write(t, filepath.Join(dir, name, "odd.go"), []byte(cases[name]))
+		gentest.Write(t, filepath.Join(dir, name, "odd.go"), []byte(cases[name]))
 		imports += fmt.Sprintf("import p%d %q\n", i, "example.com/user/"+name)
 		calls += fmt.Sprintf("\tfmt.Println(%q)\n\tp%d.Main()\n", name, i)
 		printed += name + "\n" + want
 	}
-	write(t, filepath.Join(dir, "main.go"), []byte("package main\n\nimport \"fmt\"\n"+imports+"\nfunc main() {\n"+calls+"}\n"))
+	gentest.Write(t, filepath.Join(dir, "main.go"), []byte("package main\n\nimport \"fmt\"\n"+imports+"\nfunc main() {\n"+calls+"}\n"))
 	for _, all := range []bool{true, false} {
 		r, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./..."}, All: all})
 		if err != nil {
@@ -719,8 +707,8 @@ func Main() { fmt.Println(Watch(tensor.Ones(2, 2), 3)) }
 // TestRunsWhenArrived: what was queued runs in the iteration in which its value has
 // arrived, also if that iteration and all that come after it queue nothing.
 func TestRunsWhenArrived(t *testing.T) {
-	dir := newModule(t)
-	write(t, filepath.Join(dir, "p.go"), []byte(`package p
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(`package p
 
 import (
 	"fmt"
@@ -761,7 +749,7 @@ func Epochs(out io.Writer, x *tensor.Tensor) {
 	}
 }
 `))
-	write(t, filepath.Join(dir, "p_test.go"), []byte(`package p
+	gentest.Write(t, filepath.Join(dir, "p_test.go"), []byte(`package p
 
 import (
 	"io"
@@ -833,8 +821,8 @@ func TestRunsWhenArrived(t *testing.T) {
 
 // TestGenericTests: generic functions and methods of generic types are tested for the types that their directives name.
 func TestGenericTests(t *testing.T) {
-	dir := newModule(t)
-	write(t, filepath.Join(dir, "p.go"), []byte(`package p
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(`package p
 
 import (
 	"fmt"

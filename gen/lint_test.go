@@ -16,6 +16,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 )
@@ -36,7 +37,7 @@ var deferredRead = regexp.MustCompile(`^(AG10[1-6]|AG118|AG120) applied R\d+: (.
 // newcomers write, against what the linter reports. Each read that is deferred is a finding, or
 // silent.txt has one of the reasons why it is none.
 func TestLinter(t *testing.T) {
-	dir := root(t)
+	dir := gentest.Root(t)
 	cfg := &packages.Config{
 		Mode: packages.LoadSyntax | packages.NeedModule, Dir: dir, Fset: token.NewFileSet(), Overlay: make(map[string][]byte), Context: t.Context(),
 	}
@@ -93,10 +94,10 @@ type remark struct {
 
 // goldenRemarks returns the remarks in the golden files, and adds their sources to an overlay.
 func goldenRemarks(t *testing.T, overlay map[string][]byte) (remarks []remark) {
-	for _, g := range readGoldens(t) {
-		path := filepath.Join(root(t), "gen", "testdata", "linted", g.name, "in.go")
-		overlay[path] = unmarked(g.section("in.go"))
-		for line := range strings.Lines(string(g.section("remarks"))) {
+	for _, g := range gentest.Read(t, "") {
+		path := filepath.Join(gentest.Root(t), "gen", "testdata", "linted", g.Name, "in.go")
+		overlay[path] = unmarked(g.Section("in.go"))
+		for line := range strings.Lines(string(g.Section("remarks"))) {
 			var n, col int
 			if _, err := fmt.Sscanf(line, "in.go:%d:%d:", &n, &col); err == nil {
 				_, text, _ := strings.Cut(line, ": ")

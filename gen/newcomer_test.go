@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 )
 
 // newcomerShare is what part of the functions in testdata/newcomer is rewritten, without a wait that is left in a loop.
@@ -17,13 +18,13 @@ const newcomerShare = 0.8
 // why the others do.
 func TestNewcomer(t *testing.T) {
 	const from = "testdata/newcomer"
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	for _, file := range []string{"kernels.go", "trainers.go", "newcomer_test.go"} {
 		text, err := os.ReadFile(filepath.Join(from, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(dir, file), text)
+		gentest.Write(t, filepath.Join(dir, file), text)
 	}
 	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir})
 	if err != nil {
@@ -55,5 +56,5 @@ func TestNewcomer(t *testing.T) {
 	if share := float64(rewritten) / float64(len(applied)); !(share >= newcomerShare) {
 		t.Errorf("%.0f %% are rewritten, want %.0f %% at least", 100*share, 100*newcomerShare)
 	}
-	runTests(t, dir)
+	gentest.RunTests(t, dir)
 }

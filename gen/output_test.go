@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 )
@@ -23,8 +24,8 @@ func TestOutputVersion(t *testing.T) {
 // TestOutputOfAnotherVersion: generated code compiles with the runtimes that know its version. With
 // others, older or newer, the compiler says what to do.
 func TestOutputOfAnotherVersion(t *testing.T) {
-	dir := newModule(t)
-	write(t, filepath.Join(dir, "p.go"), []byte(kernelSource))
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(kernelSource))
 	r, err := generate(t, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +33,7 @@ func TestOutputOfAnotherVersion(t *testing.T) {
 	if err := r.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	source := filepath.Join(root(t), "runtime", "output.go")
+	source := filepath.Join(gentest.Root(t), "runtime", "output.go")
 	text, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)
@@ -62,9 +63,9 @@ func TestOutputOfAnotherVersion(t *testing.T) {
 		if c.newest == "" {
 			changed = []byte("package asyncrt\n")
 		}
-		write(t, other, changed)
+		gentest.Write(t, other, changed)
 		overlay := filepath.Join(filepath.Dir(other), "overlay.json")
-		write(t, overlay, []byte(jsonOf(t, map[string]map[string]string{"Replace": {source: other}})))
+		gentest.Write(t, overlay, []byte(jsonOf(t, map[string]map[string]string{"Replace": {source: other}})))
 		cmd := exec.Command("go", "build", "-overlay", overlay, ".")
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
@@ -95,11 +96,11 @@ func TestRuntimeOfAnotherVersion(t *testing.T) {
 		"const OldestOutput, NewestOutput = 1000, 1000": "older than the",
 	} {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "go.mod"), []byte("module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => ./library\n"))
-		write(t, filepath.Join(dir, "p.go"), []byte("package p\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\n//asyncgen:kernel\nfunc F(x *tensor.Tensor) float64 { return x.Item() }\n"))
-		write(t, filepath.Join(dir, "library", "go.mod"), []byte("module github.com/asyncgen/asyncgen\n\ngo 1.26\n"))
-		write(t, filepath.Join(dir, "library", "runtime", "tensor", "tensor.go"), []byte("package tensor\n\ntype Tensor struct{}\n\nfunc (*Tensor) Item() float64 { return 0 }\n"))
-		write(t, filepath.Join(dir, "library", "runtime", "asyncrt.go"), []byte("package asyncrt\n\n"+constants+"\n"))
+		gentest.Write(t, filepath.Join(dir, "go.mod"), []byte("module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => ./library\n"))
+		gentest.Write(t, filepath.Join(dir, "p.go"), []byte("package p\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\n//asyncgen:kernel\nfunc F(x *tensor.Tensor) float64 { return x.Item() }\n"))
+		gentest.Write(t, filepath.Join(dir, "library", "go.mod"), []byte("module github.com/asyncgen/asyncgen\n\ngo 1.26\n"))
+		gentest.Write(t, filepath.Join(dir, "library", "runtime", "tensor", "tensor.go"), []byte("package tensor\n\ntype Tensor struct{}\n\nfunc (*Tensor) Item() float64 { return 0 }\n"))
+		gentest.Write(t, filepath.Join(dir, "library", "runtime", "asyncrt.go"), []byte("package asyncrt\n\n"+constants+"\n"))
 		if _, err := generate(t, dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "go tool asyncgen") {
 			t.Errorf("%q: %v", constants, err)
 		}

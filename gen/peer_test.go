@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 )
 
 // peerProgram talks to its standard input: it answers before it asks again. In
@@ -193,8 +195,8 @@ func main() {
 // TestPeer: a loop that prints values and then waits for somebody who has to see
 // them goes on as the original does: nothing is held back.
 func TestPeer(t *testing.T) {
-	dir := newModule(t)
-	write(t, filepath.Join(dir, "main.go"), []byte(peerProgram))
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "main.go"), []byte(peerProgram))
 	r, err := generate(t, dir)
 	if err != nil {
 		t.Fatal(err)

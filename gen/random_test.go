@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
+	"golang.org/x/tools/txtar"
 )
 
 var (
@@ -355,11 +357,13 @@ func TestRandomLoops(t *testing.T) {
 		p.function(fmt.Sprintf("F%03d", k))
 	}
 	source := []byte(p.b.String())
-	dir := newModule(t)
+	dir := gentest.NewModule(t)
 	if keep := os.Getenv("ASYNCGEN_KEEP"); keep != "" {
-		write(t, filepath.Join(keep, "in.go"), source)
+		gentest.Write(t, filepath.Join(keep, "in.go"), source)
 	}
-	write(t, filepath.Join(dir, "w64", "random", "in.go"), source)
+	g := &gentest.Golden{Path: "random", Name: "random", Archive: new(txtar.Archive)}
+	g.Set("in.go", source)
+	gentest.Write(t, g.SourceFile(dir), source)
 	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}})
 	if err != nil {
 		t.Fatal(err)
@@ -368,7 +372,7 @@ func TestRandomLoops(t *testing.T) {
 	for _, f := range result.Files {
 		rewritten, exits = bytes.Count(f.Text, []byte("NewLater[")), bytes.Count(f.Text, []byte(".BreakIf("))
 		if keep := os.Getenv("ASYNCGEN_KEEP"); keep != "" {
-			write(t, filepath.Join(keep, "in_async.go"), f.Text)
+			gentest.Write(t, filepath.Join(keep, "in_async.go"), f.Text)
 		}
 	}
 	for _, r := range result.Remarks {
@@ -380,7 +384,5 @@ func TestRandomLoops(t *testing.T) {
 	if rewritten*10 < *randomLoops*2 {
 		t.Errorf("%d of %d functions rewritten: too few to prove anything", rewritten, *randomLoops)
 	}
-	g := &golden{name: "random", path: "random"}
-	g.archive = archive("in.go", source)
-	runKernels(t, dir, []*golden{g}, result)
+	gentest.RunKernels(t, dir, []*gentest.Golden{g}, result)
 }

@@ -224,7 +224,7 @@ var mutants = []mutant{
 	{name: "places are for good", file: giveBack, old: "\t\tl.places = nil\n", new: "\t\t_ = l.places\n",
 		unit: "./runtime", by: "^TestUndoForgets$", why: "what a place of the loop before is given back is mostly what it holds"},
 	{name: "places of the loop before stay", file: "gen/internal/emit/undo.go", old: "len(l.Regions) > 1 || r.Loop.Node != l.Anchor", new: "len(l.Regions) < 0",
-		unit: "./gen", by: "^TestGolden$/^undo$", why: "what a place of the loop before is given back is mostly what it holds"},
+		unit: "./gen/internal/gentest", by: "^TestGolden$/^undo$", why: "what a place of the loop before is given back is mostly what it holds"},
 	{name: "every pointer leads somewhere", by: "gives-back", file: undoes, old: "\tif isPointer(f.Info.TypeOf(e.X)) {\n\t\tp.guard", new: "\tif false {\n\t\tp.guard"},
 	{name: "what callees change need not be given back", by: "gives-back", file: undoes, old: "\t\tc.in(inner, body.Decl.Body, c.standFor(f, call, body.Decl, inner, as), depth+1)\n", new: "\t\t_ = inner\n"},
 	{name: "what reads are of changes nothing", by: "gives-back-steps", file: undoes, old: "\t\t\tnodes = append(nodes, r.Operand)\n", new: "\t\t\tcontinue\n"},

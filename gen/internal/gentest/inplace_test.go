@@ -1,4 +1,4 @@
-package gen_test
+package gentest_test
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"path/filepath"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 )
 
 // What is rewritten in place compiles, stands the checks of the output, and keeps the lines of the original, so
@@ -17,8 +17,8 @@ import (
 func TestGoldenInPlace(t *testing.T) {
 	dir := newGoldenModule(t)
 	sources := make(map[string][]byte)
-	for _, g := range readGoldens(t) {
-		sources[filepath.Join(dir, "w64", g.name, "in.go")] = g.section("in.go")
+	for _, g := range gentest.Read(t, *only) {
+		sources[g.SourceFile(dir)] = g.Section("in.go")
 	}
 	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, All: true})
 	if err != nil {
