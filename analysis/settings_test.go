@@ -328,3 +328,15 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+// What a rule's page says of functions that are marked for the generator is what the rule does: "what AT001 is silent
+// about" has them, unless it names them.
+func TestPagesOnKernels(t *testing.T) {
+	for _, a := range analysis.Suite {
+		page := strings.Join(strings.Fields(a.Doc), " ")
+		said := strings.Contains(page, "what AT001 is silent about") || strings.Contains(page, "functions marked //asyncgen:kernel, about which")
+		if said = said && !strings.Contains(page, "apart from functions marked //asyncgen:kernel"); said != lint.RuleOf(a.Name).Rewritten {
+			t.Errorf("%s: the page says that it is silent about kernels: %v; it is: %v", a.Name, said, !said)
+		}
+	}
+}

@@ -29,7 +29,8 @@
 // ours, training loops, where a wait for each step is a way to bound the queue; functions that read a clock, and
 // the loops of benchmarks; loops that start a goroutine, send something on a channel (with ours: something other
 // than tensors) or ask how far the device has got; waits for what an earlier iteration enqueued, after this one has
-// enqueued its own work; and what AT001 is silent about.
+// enqueued its own work; and what AT001 is silent about, apart from functions marked //asyncgen:kernel, as the
+// generator leaves these waits as they are.
 //
 // Missed: what AT010 misses of functions that the loop calls.
 //

@@ -204,3 +204,13 @@ func eachCall(xs []*tensor.Tensor) (total float64) {
 	}
 	return total
 }
+
+// rewritten is the business of the generator.
+//
+//asyncgen:kernel
+func rewritten(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += batch.Value(x.MatMul(w))
+	}
+	return total
+}
