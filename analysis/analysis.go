@@ -1,7 +1,7 @@
 // Package analysis lists the rules of asyncgen vet and runs them: by itself,
-// as the tool of go vet, and as the tool of go fix. It has no rules of its
-// own; each is a package below it, with a page that says what it reports, why,
-// what it misses and whether its fix is safe.
+// as the tool of go vet, and as the tool of go fix. Each rule is a package
+// below it. The rule's doc.go is its page: what it reports and why, what it
+// misses, and whether its fix is safe.
 package analysis
 
 import (

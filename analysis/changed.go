@@ -103,8 +103,8 @@ func (c *Changes) parse(diff string) error {
 	return nil
 }
 
-// Touch reports whether a finding, or a line that it refers to, such as that of
-// the loop around it, was changed.
+// Touch reports whether the change has a line of the finding, or a line that the finding refers to, such as the head
+// of the loop around it.
 func (c *Changes) Touch(f Finding) bool {
 	if c.touch(f.Posn, f.End) {
 		return true

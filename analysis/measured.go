@@ -17,15 +17,13 @@ import (
 	"github.com/asyncgen/asyncgen/device/report"
 )
 
-// Rank sets what a run measured about each finding, which its report in the file
-// at path tells: at its lines,
-// and at the read that it leads to through the functions of its message. It
-// orders the findings by the time for which the run was blocked there; those that
-// it was not blocked at come last, by position. It returns what was measured on
-// lines that no finding is about.
+// Rank reads the report of a run from the file at path and sets the Measured field of each finding: the waits at the
+// finding's own lines, and at the read to which its message leads through other functions. It sorts the findings by
+// the time that the run was blocked there. Findings without such a time come last, by position. Rank returns the sum
+// of all waits that belong to no finding.
 //
-// Cfg is that of the [Vet] that found them: a program built with -trimpath calls
-// its files by the path of their module, which the go command is asked for.
+// Cfg is the one with which [Vet] found them. A program built with -trimpath names its files by module path: Rank asks
+// the go command, run as cfg says, where these modules are.
 func Rank(ctx context.Context, cfg Config, path string, findings []Finding) (rest report.Counts, err error) {
 	rep, err := report.ReadFile(path)
 	if err != nil {
@@ -42,8 +40,8 @@ func Rank(ctx context.Context, cfg Config, path string, findings []Finding) (res
 	}
 	for _, rec := range rep.Records {
 		file := modules.absolute(rec.File)
-		// A read inside a function is that of the most exact finding: one on
-		// its line comes before one that merely leads there.
+		// A wait belongs to one finding, the most exact: a finding on its line
+		// comes before a finding in a caller that leads there.
 		best := -1
 		for i, list := range places {
 			if slices.ContainsFunc(list, func(p place) bool { return p.covers(file, rec.Line) }) && (best < 0 || len(places[i]) < len(places[best])) {

@@ -69,8 +69,8 @@ func profileFlags(cfg Config) ([]string, error) {
 	return []string{profileFlag + strings.Join(flags, ","), digestFlag + digest}, nil
 }
 
-// useProfiles makes the profiles known that a unit is to use, by the command line:
-// those that flags name, else those in asyncgen.json above the unit's folder.
+// useProfiles loads the profiles for a unit: those that the flags in args name, else those in the asyncgen.json at or
+// above the unit's folder.
 func useProfiles(args []string, dir func() string) error {
 	var files []string
 	digest := ""

@@ -106,8 +106,8 @@ func (s *source) funcAt(line int) string {
 	return ""
 }
 
-// A findingKey names a finding by what stays the same when the code around it
-// changes: which rule says it about what text in which function.
+// A findingKey names a finding by its rule, its function and its text. These stay the same when the code
+// around it changes.
 type findingKey struct {
 	Rule    string `json:"rule"`
 	Package string `json:"package"` // its folder, relative to some root

@@ -2,12 +2,12 @@ package tensorapi
 
 import "go/types"
 
-// Host arithmetic on float64s, and what it is called when a number may not have
-// been computed yet. It gives the same bits: each step rounds once. What is not
-// here has no such form, so a value that goes through it has to be read.
+// This file maps arithmetic on float64s to the methods of numbers that the device may still be computing. These give
+// the same bits, as each step rounds once. Arithmetic that is not here has no such method, so its operands have to be
+// read.
 
-// Number is the type of such numbers, Integer that of integers, Condition that of comparisons of them, as
-// "import/path.Name", and Const the function that makes a Number of a float64.
+// Number is the type of floating-point numbers that may still be computed, Integer that of integers, Condition that of
+// their comparisons, as "import/path.Name". Const is the function that makes a Number of a float64.
 const (
 	Number    = module + "/runtime/tensor.F64"
 	Integer   = module + "/runtime/tensor.I64"

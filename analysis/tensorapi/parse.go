@@ -100,9 +100,9 @@ const ConfigName = "asyncgen.json"
 // them: the generator the effects of functions, the analyzers the rest.
 var ConfigKeys = []string{"effects", "profiles", "rules", "paths", "reasons"}
 
-// Load reads the profiles of the file at path: all those in a file called
-// [ConfigName], else the one that the file is. What is written to digest, if
-// that is not nil, changes with the text of the files read.
+// Load reads profiles from the file at path. A file called [ConfigName] has a list of profiles and
+// of names of their files; any other file is one profile. Load writes the text of all files that it
+// reads to digest, if that is not nil.
 func Load(path string, digest hash.Hash) ([]*Profile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -414,8 +414,8 @@ func (b *builder) expand(s string) []string {
 	return list
 }
 
-// function splits what stands for a function into its full name, which may have
-// wildcards, and its operand, which is [None] if it is not said.
+// function splits an entry such as "$t.Copy(1)" into the function's full name, which may have wildcards, and the
+// number of its operand, [None] without one.
 func (b *builder) function(s string) (full string, arg int, ok bool) {
 	full, arg = s, None
 	if m := operand().FindStringSubmatchIndex(s); m != nil {

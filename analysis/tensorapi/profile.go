@@ -264,8 +264,8 @@ func (s *Set) Owner(path string) *Profile {
 	return nil
 }
 
-// Lookup returns what the libraries say about fn, which may be nil, and the one
-// that says it.
+// Lookup returns what a profile says about fn, and that profile. For a function that none knows, or nil, it
+// returns the zero Func and nil.
 func (s *Set) Lookup(fn *types.Func) (Func, *Profile) {
 	if fn == nil || fn.Pkg() == nil {
 		return Func{}, nil

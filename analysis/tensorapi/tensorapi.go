@@ -1,6 +1,5 @@
-// Package tensorapi is what the analyzers and the generator know about tensor
-// libraries, as data: which functions enqueue work, which wait and for what,
-// which only look at metadata.
+// Package tensorapi describes tensor libraries as data, for the analyzers and the generator. It says of each
+// function whether it enqueues work, waits (and for what), or only looks at metadata.
 //
 // A library is described by a [Profile]. Its own code is never analysed: what
 // a library function does to its caller is what its profile says, and nothing
@@ -52,8 +51,8 @@ const (
 	// Value functions return the tensor that the cell Arg holds now. Cells
 	// are assigned results of operations, so it is pending.
 	Value
-	// Mutate functions enqueue work and assign cells: those of operand Arg,
-	// or with Arg None ones that the call does not name. Minimize, Step,
+	// Mutate functions enqueue work and assign cells: the cells of operand Arg, or
+	// with Arg None cells that the call does not name. Examples are Minimize, Step,
 	// ZeroGrad, Backward, Set.
 	Mutate
 	// InPlace functions enqueue work that changes operand Arg, a tensor, and
@@ -151,12 +150,12 @@ type Func struct {
 	Calls Calls
 	// Batch says whether calls for each example of a batch can be one call for all.
 	Batch Batch
-	// F64 is the name of the method that takes a number that the device may
-	// still be computing where this one takes a float64, or returns one where
-	// this one waits and returns a float64. Empty: there is none.
+	// F64 is the name of the method that does the same with a number that the device
+	// may still be computing: it takes one in place of a float64, or it returns one
+	// in place of waiting for a float64. Empty: there is none.
 	F64 string
-	// Index is the name of the method that takes an int64 tensor with one
-	// element where this one takes an index. Empty: there is none.
+	// Index is the name of the method that takes an int64 tensor of one element in
+	// place of an index. Empty: there is none.
 	Index string
 }
 
@@ -178,8 +177,8 @@ func (f Func) Enqueues() bool {
 	return f.Kind == Op || f.Kind == Draw || f.Kind == Mutate || f.Kind == InPlace
 }
 
-// Waits reports whether a call waits until work is finished. [Func.Arg] is
-// what it waits for; for the kind WaitAll that is everything.
+// Waits reports whether a call waits until work is finished. It waits for operand [Func.Arg]; a call of the
+// kind WaitAll waits for all work.
 func (f Func) Waits() bool {
 	return f.Kind == Read || f.Kind == Transfer || f.Kind == Print || f.Kind == Wait || f.Kind == WaitAll
 }

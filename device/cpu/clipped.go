@@ -9,16 +9,17 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-// Windows of pooling may be much larger than planes are, with as much padding, or lie mostly beside
-// them. To look at each of their places would take for ever. So these look at what they have of the
-// plane only, element by element.
+// The windows of a pooling may be much larger than the planes, with as much padding, or lie mostly in the padding. A
+// loop over all their places would take very long. The loops in this file clip a window to the plane, and walk what is
+// left element by element.
 
-// mostlyOutside is how many places windows have for one that is inside of a plane from which on
-// they are clipped. The loops that look at all places do so for as many results at a time.
+// mostlyOutside is the ratio of a window's places to its places inside of the plane from which on
+// windows are clipped. The loops over all places are as much faster, as they compute 16 results at
+// a time.
 var mostlyOutside = 16.0
 
-// A stretch is the elements of one axis that a window has: n of them, from first on, the next one
-// beside it in direction step.
+// A stretch is the part of one axis that a window covers: n elements, from first on, each step (1 or -1) after the
+// one before.
 type stretch struct{ first, n, step int }
 
 // stretchesOf are those for all places of the result, in the order of the window's own places.

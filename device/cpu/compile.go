@@ -186,8 +186,8 @@ func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 	cc.steps = append(cc.steps, s)
 }
 
-// takeScalar chooses a loop for x that takes one of the operands, whose number it returns, as a
-// scalar, if there is such an operand and such a loop.
+// takeScalar chooses a loop for x that takes one operand as a scalar, and returns that operand's number. If all
+// operands are scalars, none is, or there is no such loop, it chooses nothing: s.hasScalar stays false.
 func (cc *compiler) takeScalar(x *kernel.Expr, s *step) (which int) {
 	in := x.In()
 	if !slices.ContainsFunc(in, func(v *kernel.Expr) bool { return !isScalar(v) }) {

@@ -153,8 +153,8 @@ func copySteps[T any](dst, src []T, n, to, from int) {
 // neighbours copies contiguous bytes.
 func (t *transfer) neighbours(dst, src unsafe.Pointer, bytes int) { copyPast(dst, src, bytes, t.past) }
 
-// planes copies n elements along an axis along which src's elements are neighbours, as dst's are
-// along the last. The axes from next to that are walked one by one.
+// planes copies n elements along axis, in which src is contiguous; dst is contiguous in the last axis. It walks the
+// axes from next on one by one.
 func (t *transfer) planes(axis, next int, dst, src unsafe.Pointer, n int) {
 	if last := t.to.rank - 1; next == last {
 		t.plane(dst, src, n, t.to.dims[last], t.to.strides[axis]*t.size, t.from.strides[last]*t.size)

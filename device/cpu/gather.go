@@ -259,9 +259,9 @@ func (s *scattering[T]) run() {
 	}
 }
 
-// inParts has one core make one part of the output, zeros first and then the sums, which finds them
-// in a cache: by whole rows, so that one element is added to in the order of the indices. (Where
-// each core had some columns of all rows, two took longer than one.)
+// inParts divides the output among the cores by whole rows. A core clears its rows and then adds to them, while they
+// are in its cache. As a row has one core, each element is added to in the order of the indices. (Where
+// each core had some columns of all rows, two cores took longer than one.)
 func (s scattering[T]) inParts() {
 	var zero T
 	each := max(1, min(scatterBytes/(s.width*int(unsafe.Sizeof(zero))), len(s.out)/s.width/maxParts)) * s.width

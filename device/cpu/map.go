@@ -411,8 +411,8 @@ func (s *scratch) choose(i int) {
 	}
 }
 
-// takesSingle reports whether all steps that read input i have a loop that takes it as a scalar,
-// when earlier ones are what sources say.
+// takesSingle reports whether every step that reads input i has a loop that takes it as a scalar. A loop takes one
+// scalar, once: the step must not read i twice, nor an input before i that is a scalar according to sources.
 func (p *program) takesSingle(i int, sources *[device.MaxOperands]source) bool {
 	for k := range p.steps {
 		st := &p.steps[k]

@@ -276,7 +276,8 @@ func (r *reduction[T]) foldColumns(s *foldScratch, lo, hi int) {
 	}
 }
 
-// addRows gives the w elements of each of m rows, which follow the first ones of those that begin at at, to lanes.
+// addRows folds m rows of w elements into lanes, the kth row into lane k modulo width. They are the rows from number
+// first on of those that begin at at.
 func (r *reduction[T]) addRows(lanes []T, at, first, m, width, w int) {
 	if w%vec.Columns == 0 && r.reduced.rank == 1 {
 		from, stride := at+first*r.reduced.strides[0], r.reduced.strides[0]

@@ -180,7 +180,7 @@ func (s *argSearch[T]) columns(lo, hi int) {
 	}
 }
 
-// beats reports whether v is a better result than one that was found before it.
+// beats reports whether v replaces found, an earlier element, as minimum or maximum. The first NaN wins.
 func beats[T number](v, found T, isMin bool) bool {
 	return found == found && (v != v || isMin && v < found || !isMin && v > found)
 }

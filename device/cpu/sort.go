@@ -370,8 +370,8 @@ func keepFirst[P any](list []P, k int, isLess func(p, q P) bool) {
 	}
 }
 
-// partition moves what is less than one of the elements before it, and the others behind it, and
-// returns where that is then.
+// partition chooses a pivot, moves the elements that are less than the pivot before it and the others behind it, and
+// returns the pivot's index.
 func partition[P any](list []P, isLess func(p, q P) bool) int {
 	last := len(list) - 1
 	// the median of these three to the end

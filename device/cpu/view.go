@@ -8,8 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/cpu/internal/vec"
 )
 
-// maxRank bounds the axes of a view that is not contiguous, after those that
-// can be walked as one were merged.
+// maxRank bounds the axes of a view that is not contiguous, counted after axes that
+// can be walked as one are merged.
 const maxRank = 16
 
 // A view is an operand that is not contiguous, with as few axes as possible: no

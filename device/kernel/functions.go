@@ -101,7 +101,7 @@ func quarters(x float64) (q uint64, r float64) {
 		mid, carry = bits.Sub64(0, mid, carry)
 		top, _ = bits.Sub64(0, top, carry)
 	}
-	// The fraction in two float64s: 53 digits from the first one that is not 0, and the next ones.
+	// The fraction in two float64s: the first has 53 binary digits, from the first 1 on, the second those after them.
 	n := uint(bits.LeadingZeros64(top))
 	if n == 64 {
 		top, mid, low2 = mid, low2, 0

@@ -178,10 +178,9 @@ func sign(x *Expr) *Expr {
 	return Where(Lt(like(x, 0), x), like(x, 1), Where(Lt(x, like(x, 0)), like(x, -1), x))
 }
 
-// winner is the derivative of Max with respect to its operand b, a being the
-// other one: ties share it, and where either is NaN, and so is the maximum, both
-// have it, so that a gradient that is NaN does not vanish. That of Min is the
-// same with a and b exchanged.
+// winner is the derivative of Max(a, b) with respect to b: 1 where b is greater, 0 where a is, 1/2
+// where they are equal. Where one is NaN it is 1, for both operands, so that a gradient that is NaN
+// does not vanish. The derivative of Min is the same with a and b exchanged.
 func winner(a, b *Expr) *Expr {
 	return Where(Lt(b, a), like(a, 0), Where(Eq(a, b), like(a, 0.5), like(a, 1)))
 }

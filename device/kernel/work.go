@@ -8,7 +8,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Work is what a command asks of the device that runs it, for models of how long that takes.
+// Work counts what a command costs a device. Models of time use it.
 type Work struct {
 	Operations int64 // on elements
 	Bytes      int64 // of memory, read and written
@@ -16,16 +16,14 @@ type Work struct {
 
 // WorkOf counts the work of c, by rules that any device would come close to:
 //
-//   - Operations are primitives applied to one element, all alike: an addition, exp, a comparison,
-//     a conversion. A step of a product of matrices or of a convolution is two, also where it is of
-//     the zeros around a plane. A fold is one for each element, and those of its expression.
-//     Sorting n elements takes each log2 n comparisons, rounded up. The rows of Rows take as many
-//     as [Row] has for an element; what is done once for a row does not count. A block of Philox is
-//     80.
-//   - Bytes are those of each operand once: each element that is looked at, which one that is
-//     broadcast is once, and each element of the result. What is left of the result as it was, by
-//     Copy, is not touched. ScatterAdd clears its result before it adds to it, and so writes it
-//     twice. Gather reads as many elements as it writes.
+//   - Operations are primitives applied to one element. An addition, exp, a comparison and a conversion
+//     count the same. A multiplication and addition in a product of matrices or a convolution count two,
+//     in the padding too. A fold counts one for each element, and the operations of its expression.
+//     Sorting n elements counts log2 n for each, rounded up. Rows counts what [Row] has for each element,
+//     and nothing for what is done once for a row. A block of Philox counts 80.
+//   - Bytes are those that the command reads and writes. An element that is broadcast is read once. The part
+//     of a result that Copy leaves as it was does not count. ScatterAdd clears its result before it adds to
+//     it, and so writes it twice. Gather reads as many elements as it writes.
 //
 // A command that moves elements alone has no operations.
 func WorkOf(c *device.Command) Work {
