@@ -24,7 +24,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Options are the least compiler options of a program. A device with
+// Options are the compiler options that every program needs. A device with
 // CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT also needs -cl-fp32-correctly-rounded-divide-sqrt.
 const Options = "-cl-std=CL1.2"
 
@@ -43,7 +43,7 @@ type Source struct {
 	Text string
 
 	usesFP64 bool
-	canFail  bool // takes the fault slots
+	canFail  bool // the kernel takes the buffer of fault slots as an argument
 	lanes    int  // how many elements a work item of a Map computes at a time
 }
 
@@ -63,8 +63,8 @@ type Operand struct {
 	Index int
 }
 
-// A Launch runs the kernel of Source, in one dimension, with Groups work groups of Local items
-// each. The kernel's arguments are Args, in order, and then Params, one struct by value.
+// A Launch runs the kernel of Source in one dimension, with Groups work groups of Local items
+// each. The kernel's arguments are Args, in order, followed by Params as one struct by value.
 type Launch struct {
 	Source        *Source
 	Args          []Operand // shared: callers do not change them
@@ -74,12 +74,12 @@ type Launch struct {
 
 // A Place says where the operands of a command are.
 type Place struct {
-	// Base is, for each operand, the offset of its buffer in the memory object that the kernel gets,
-	// in bytes. It is a multiple of 8.
+	// Base has, for each operand, the offset in bytes of its buffer in the kernel's memory object.
+	// Offsets are multiples of 8.
 	Base [device.MaxOperands]int64
-	// Parts is the same for each of Args.Parts; nil: all are 0.
+	// Parts has the same offsets for Args.Parts. If it is nil, all of them are 0.
 	Parts []int64
-	// Fault is the number of the command's slot in the buffer of fault slots. A slot has FaultWords
+	// Fault is the index of the command's slot in the buffer of fault slots. A slot has FaultWords
 	// words.
 	Fault int64
 }
@@ -87,21 +87,21 @@ type Place struct {
 // A Lowering turns commands into launches. It is reused, by one goroutine at a time.
 type Lowering struct {
 	Limits Limits
-	// Launches are those of all commands since Reset, in the order to run them. Their Params are
-	// valid until the next Reset.
+	// Launches has the launches of all commands lowered since Reset, in the order to run them.
+	// Their Params are valid until the next Reset.
 	Launches []Launch
-	// Scratch are the sizes, in bytes, of the scratch buffers that the last command's launches use.
-	// Their contents need not be initialised.
+	// Scratch has the sizes in bytes of the scratch buffers that the last command's launches use.
+	// The buffers need not be initialised.
 	Scratch []int64
-	// CanFail says that the last command may fail, and then writes to its fault slot. The slot must
-	// be zero before.
+	// CanFail says that the last command may fail. If it fails, it writes to its fault slot, which
+	// must be zero before.
 	CanFail bool
 
-	words   []uint64 // of Params
+	words   []uint64 // the Params of all launches
 	first   int      // where the next launch's words begin
 	place   *Place
 	axes    [4]axes
-	outside error // about the first operand that reaches outside of its buffer
+	outside error // names the command's first operand that reaches outside of its buffer; nil: none
 }
 
 // Reset forgets the launches.
@@ -109,10 +109,10 @@ func (l *Lowering) Reset() {
 	l.Launches, l.words = l.Launches[:0], l.words[:0]
 }
 
-// Lower appends the launches of c: none if c has no elements. If it returns an error, it has
-// appended nothing. The error wraps ErrUnsupported (always for the codes Math, Upload and
-// Download), or says that an operand reaches outside of its buffer. Lowering an element-wise
-// command allocates nothing but room for its launches.
+// Lower appends the launches of c: none if c has no elements. On an error it appends nothing. The
+// error wraps ErrUnsupported, or says that an operand reaches outside of its buffer. The codes
+// Math, Upload and Download are never supported. Lowering an element-wise command allocates nothing
+// but room for its launches.
 func (l *Lowering) Lower(c *device.Command, at *Place) error {
 	l.Scratch, l.CanFail, l.place = l.Scratch[:0], false, at
 	if l.Limits.GroupSize < 256 || l.Limits.LocalBytes < 32<<10 {
@@ -162,8 +162,9 @@ func unsupported(k *device.Kernel) error {
 	return fmt.Errorf("opencl: kernel %s, a %v of %v to %v: %w", k.Name, k.Code, k.In, k.Out, device.ErrUnsupported)
 }
 
-// FaultWords is the length of a fault slot in words of 8 bytes: what went wrong (0: nothing) and,
-// for a wrong index, its row-major place, the index, and the length of the axis.
+// FaultWords is the length of a fault slot in words of 8 bytes. The first word says what went wrong
+// (0: nothing). For a wrong index, the others are its row-major place among the indices, the index
+// itself, and the length of the axis.
 const FaultWords = 4
 
 const (
@@ -171,8 +172,8 @@ const (
 	zeroDivision = 2
 )
 
-// errZeroDivision is the error that the CPU's kernels report, which panic as Go does. So a program
-// reports the same on all devices.
+// errZeroDivision is the error of a CPU kernel that divides by zero: Go's panic, as an error. So a
+// program reports the same on all devices.
 var errZeroDivision = func() (err error) {
 	defer func() { err = fmt.Errorf("kernel panicked: %w", recover().(error)) }()
 	zero := 0
@@ -190,8 +191,8 @@ func Failure(slot []int64) error {
 	return errZeroDivision
 }
 
-// within notes that c uses the elements least to most of operand i, counted from where the operand
-// begins. If they reach outside of the buffer, Lower fails.
+// within checks that the elements least to most of operand i, counted from c.Off[i], are in its
+// buffer. If not, it sets l.outside, and Lower fails.
 func (l *Lowering) within(c *device.Command, i, least, most int) {
 	dt := c.Kernel.Out
 	if i > 0 {
@@ -202,8 +203,8 @@ func (l *Lowering) within(c *device.Command, i, least, most int) {
 	}
 }
 
-// spans notes that c uses operand i at every combination of places in the given spaces. In each
-// space the operand is number o.
+// spans does what within does for all elements of operand i in the product of the given spaces. In
+// each space the operand is number o.
 func (l *Lowering) spans(c *device.Command, i, o int, spaces ...*axes) {
 	least, most := 0, 0
 	for _, a := range spaces {
@@ -244,8 +245,8 @@ func (l *Lowering) launch(s *Source, args []Operand, groups, local int) {
 // scratch adds a scratch buffer.
 func (l *Lowering) scratch(bytes int) { l.Scratch = append(l.Scratch, int64(bytes)) }
 
-// source returns the Source of form f of k; make prints it if it is new. On a device without
-// float64 it takes the soft form if the plain one needs float64.
+// source returns the Source of form f of k. make prints it if it is new. If the text needs float64
+// and the device has none, source tries the soft form.
 func (l *Lowering) source(k *device.Kernel, f form, make func(*program, *device.Kernel, form) error) (*Source, error) {
 	s, err := sourceOf(k, f, make)
 	if err == nil && s.usesFP64 && !l.Limits.FP64 {
@@ -260,8 +261,8 @@ func (l *Lowering) source(k *device.Kernel, f form, make func(*program, *device.
 
 const (
 	items     = 256     // of a work group
-	maxGroups = 1 << 16 // work groups of a kernel whose items loop over the elements
+	maxGroups = 1 << 16 // most work groups of a kernel whose items loop over the elements
 )
 
-// groupsFor returns how many work groups compute n elements, one or more for each item.
+// groupsFor returns how many work groups compute n elements. Each item computes one or more.
 func groupsFor(n int) int { return min((n+items-1)/items, maxGroups) }

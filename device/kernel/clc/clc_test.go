@@ -187,8 +187,8 @@ func convolve(t *testing.T, dev device.Backend, shape [3]int, channels int, ws [
 	}
 }
 
-// A product with an expression in one kernel gives what the expression gives for the elements of
-// the product and the vector.
+// A product and an expression fused into one kernel give the bits of the product followed by the
+// expression, whose second operand is the vector.
 func TestMadeOfProducts(t *testing.T) {
 	dev := openCL(t)
 	const m, n, k, step = 20, 30, 40, 2

@@ -1,5 +1,5 @@
-// The dialect: OpenCL C 1.2. The macros are the same in terms of clang's target for NVIDIA's PTX, which has none of OpenCL's functions, so
-// that one text serves both.
+// The dialect: OpenCL C 1.2. Kernels call OpenCL's functions through these macros. clang's target for NVIDIA's PTX has
+// none of the functions and gets macros of its own. So one text serves both.
 #ifdef __NVPTX__
 typedef unsigned char uchar;
 typedef unsigned int uint;

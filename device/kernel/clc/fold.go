@@ -54,7 +54,7 @@ func areColumns(kept, folded *axes) bool {
 // columns is the least number of neighbouring results that a work group folds together by columns.
 const columns = 16
 
-// folding returns what the Reduce kernel k folds by, and the expression of its inputs that it
+// folding returns the reducer of the Reduce kernel k, and the expression of its inputs that it
 // folds.
 func folding(k *device.Kernel) (kernel.Reducer, *kernel.Expr, error) {
 	var r kernel.Reducer
@@ -95,7 +95,7 @@ func (l *Lowering) lowerReduce(c *device.Command) error {
 		return err
 	}
 	args := mapArgs[inputs]
-	l.push(uint64(c.N*blocks), uint64(n), uint64(blocks), uint64(width), uint64(together), isSet(byColumns))
+	l.push(uint64(c.N*blocks), uint64(n), uint64(blocks), uint64(width), uint64(together), truth(byColumns))
 	if blocks > 1 {
 		args = blockArgs[inputs]
 		l.push(0)
@@ -291,8 +291,8 @@ func printArgReduce(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// Each row of at least longRow elements is scanned by a work group. If there are manyRows rows or
-// more, one item for each row is enough to keep a device busy.
+// A work group scans each row of at least longRow elements. If there are manyRows rows or more, an
+// item scans each row: this is enough to keep a device busy.
 const (
 	longRow  = 128
 	manyRows = 1 << 12
@@ -344,8 +344,8 @@ func printScan(p *program, k *device.Kernel, f form) error {
 // rowBlocks is how many blocks of a long row a work group folds at a time.
 const rowBlocks = 4
 
-// rowArgs are the arguments of the kernel rows, by its number of inputs. It does not access missing
-// inputs.
+// rowArgs are the arguments of the kernel rows, by its number of inputs. Operand 1 stands in for
+// missing inputs, which the kernel does not access.
 var rowArgs = [...][]Operand{
 	1: {{Buf, 0}, {Buf, 1}, {Buf, 1}, {Buf, 1}},
 	2: {{Buf, 0}, {Buf, 1}, {Buf, 2}, {Buf, 1}},

@@ -1,16 +1,19 @@
-// The kernels of all codes but Map. Each begins at its //// line. Macros in front of a kernel say what differs from
-// one use to the next:
+// The kernels of all codes but Map. Each begins at its //// line. A group is a work group, an item a work item. The
+// printed program defines macros for whatever differs from one use of a kernel to the next:
 //
-//	T, I          the type of elements, and the type of element counts: uint if that is wide enough
+//	T, I          the type of elements, and the type of element counts: uint or ulong
 //	P_NAME        a word of the parameters
 //	OP, IDENTITY  a reducer
 //
-// ag_locate_NAME(i, &p, &x, ...) adds to each x the offset of element i of the view NAME from the view's first element.
+// ag_locate_NAME(i, &p, &x, ...) adds to each x the offset of element i of the view NAME from the view's first
+// element.
 
 //// reduce
-// Results are folds of the BLOCKS blocks of rows of LEN elements, all of the row being the only one. A group of ITEMS items computes TOGETHER results, with WIDTH
-// lanes each, of which some at a time are worked on. Neighbouring items have neighbouring results if COLUMNS, else neighbouring lanes. The macros BEGIN and LOCATE
-// say where the INPUTS are, and TAKE(acc) combines what is made of their elements with acc.
+// A row of LEN elements has BLOCKS blocks of 4096 elements, the last may be shorter. Each result is the fold of a
+// block. A group of ITEMS items computes TOGETHER results with WIDTH lanes each; ITEMS/TOGETHER items share the
+// lanes of a result. With COLUMNS, neighbouring items compute neighbouring results, otherwise neighbouring lanes.
+// BEGIN locates the row in the INPUTS, LOCATE the element k in the row. TAKE(acc) combines acc with the expression
+// of the inputs there.
 AG_KERNEL AG_SIZE(ITEMS) void ag_reduce(AG_GLOBAL T *out, INPUTS, ag_params p)
 {
 	AG_LOCAL T lanes[MOST];
@@ -41,7 +44,8 @@ AG_KERNEL AG_SIZE(ITEMS) void ag_reduce(AG_GLOBAL T *out, INPUTS, ag_params p)
 }
 
 //// tree
-// The results of the BLOCKS blocks of each row are combined in pairs, from one scratch buffer to the other and back.
+// A group combines the results of a row's BLOCKS blocks in neighbouring pairs, from one scratch buffer to the other
+// and back.
 AG_KERNEL AG_SIZE(256) void ag_tree(AG_GLOBAL T *out, AG_GLOBAL T *blocks, AG_GLOBAL T *others, ag_params p)
 {
 	const uint t = AG_LOCAL_ID;
@@ -58,7 +62,8 @@ AG_KERNEL AG_SIZE(256) void ag_tree(AG_GLOBAL T *out, AG_GLOBAL T *blocks, AG_GL
 }
 
 //// argreduce
-// BETTER(x, y) says whether x replaces y as the best so far, which stands before it.
+// BETTER(x, y) says whether x replaces the best element so far, y, which precedes it in the row. If ALONE, an item
+// computes a result, otherwise a group.
 AG_KERNEL AG_SIZE(256) void ag_argreduce(AG_GLOBAL long *out, AG_GLOBAL const T *in, ag_params p)
 {
 	const uint t = AG_LOCAL_ID;
@@ -104,6 +109,7 @@ AG_KERNEL AG_SIZE(256) void ag_argreduce(AG_GLOBAL long *out, AG_GLOBAL const T 
 }
 
 //// scan
+// An item scans a row.
 AG_KERNEL AG_SIZE(256) void ag_scan(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_params p)
 {
 	for (ulong i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
@@ -120,7 +126,7 @@ AG_KERNEL AG_SIZE(256) void ag_scan(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_
 }
 
 //// scanrow
-// A group has a row, for few long ones: CHUNK elements at a time come into its memory, where one item goes through them in order.
+// A group scans a row. It loads CHUNK elements at a time into local memory, where one item scans them in order.
 AG_KERNEL AG_SIZE(256) void ag_scanrow(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_params p)
 {
 	AG_LOCAL T chunk[CHUNK];
@@ -149,8 +155,9 @@ AG_KERNEL AG_SIZE(256) void ag_scanrow(AG_GLOBAL T *out, AG_GLOBAL const T *in, 
 }
 
 //// rows
-// A group has a row, and 64 lanes for each of some blocks of 4096 elements that it folds at a time. FOLD sets RESULT to the fold of VALUE, which may use x, the
-// element k of the row. The results of blocks wait in held until they have a neighbour of the same size, as the digits of a binary number do.
+// A group computes a row. It folds several blocks of 4096 elements at a time, with 64 lanes each. FOLD sets RESULT
+// to the fold of VALUE, an expression of x, the element k of the row. held is a stack of folds of 2**i blocks each.
+// Two folds of the same size are combined at once, like a carry in a binary counter.
 #define FOLD(RESULT, OP, IDENTITY, VALUE)                                                    \
 	for (ulong first = 0, count = 0; first < P_LEN; first += 4096 * blocks) {                \
 		const ulong begin = first + t / 64 * 4096, end = begin + 4096 < P_LEN ? begin + 4096 : P_LEN; \
@@ -229,9 +236,10 @@ AG_KERNEL void ag_rows(AG_GLOBAL T *out, AG_GLOBAL const T *in, AG_GLOBAL const 
 }
 
 //// matmul
-// A group has a tile of TILE x TILE elements, an item TILE/16 x TILE/16 of them. What is neighbours in memory is loaded by neighbouring items.
-// DEPTH of the k at a time are in local memory; the sums go on
-// from one to the next, and take nothing beyond the last k. STORE makes what is stored of them.
+// A group computes a tile of TILE x TILE elements, an item TILE/16 x TILE/16 of them. Neighbouring items load
+// neighbours in memory. Local memory holds DEPTH steps of k at a time. The sums continue from one such slice to the
+// next, and end at the last k: adding zeros beyond it could turn -0 into 0. STORE applies the kernel's expression
+// and stores the result.
 AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL O *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, MORE ag_params p)
 {
 	AG_LOCAL T as[DEPTH][TILE + 1];
@@ -280,9 +288,10 @@ AG_KERNEL AG_SIZE(256) void ag_matmul(AG_GLOBAL O *out, AG_GLOBAL const T *a, AG
 }
 
 //// matmulfloat
-// As matmul for float32, with vectors of four. An item has TILE/16 x TILE/16 elements: four neighbours along each side, and four at 64 from these if the tile is that
-// long. FETCH loads an item's four elements of an operand, along k if P_m_ALONG and else along the side; KEEP puts them into local memory, where those along the
-// side are neighbours. There are two such tiles: one is loaded while the other is worked on.
+// Like matmul, for float32, with vectors of four. An item computes TILE/16 x TILE/16 elements: along each side four
+// neighbours and, if TILE is 128, the four at a distance of 64 from them. FETCH loads an item's four elements of
+// operand m, along k if P_m_ALONG, otherwise along the side. KEEP stores them in local memory, where elements along
+// the side are neighbours. Local memory has two stages: one is loaded while the other is in use.
 #define FETCH(v, in, m, begin, sides, first)                                                                         \
 	if (P_##m##_ALONG) {                                                                                             \
 		const ulong i = begin + t / (DEPTH / 4), k = first + t % (DEPTH / 4) * 4;                                    \
@@ -385,8 +394,9 @@ AG_KERNEL AG_SIZE(256) void ag_conv(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_G
 }
 
 //// convtiles
-// The same as a product of matrices for windows without holes: the rows are the CHANNELS_OUT, the columns the places of all images, and k goes over channels and
-// places of the window. An item loads elements of the same row and column, for every STEP-th k.
+// A convolution as a product of matrices, for windows without holes. Rows are the CHANNELS_OUT output channels,
+// columns the output places of all images, and k runs over input channels and places of the window. An item loads
+// elements of one row and one column, for every STEP-th k.
 #define STEP (256 / TILE)
 AG_KERNEL AG_SIZE(256) void ag_convtiles(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, ag_params p)
 {
@@ -439,7 +449,7 @@ AG_KERNEL AG_SIZE(256) void ag_convtiles(AG_GLOBAL T *out, AG_GLOBAL const T *a,
 }
 
 //// pool
-// Of the greatest element ARG gives the place instead.
+// If ARG, the result is the place of the window's greatest element in its plane, otherwise a fold of the window.
 AG_KERNEL AG_SIZE(256) void ag_pool(AG_GLOBAL O *out, AG_GLOBAL const T *in, ag_params p)
 {
 	for (ulong i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
@@ -482,7 +492,7 @@ AG_KERNEL AG_SIZE(256) void ag_pool(AG_GLOBAL O *out, AG_GLOBAL const T *in, ag_
 }
 
 //// gather
-// A wrong index is noted, and the kernel settle finds the first one.
+// A wrong index sets the fault slot. The kernel settle then finds the first wrong one.
 AG_KERNEL AG_SIZE(256) void ag_gather(AG_GLOBAL T *out, AG_GLOBAL const T *in, AG_GLOBAL const long *index, AG_GLOBAL ulong *fault, ag_params p)
 {
 	for (I i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
@@ -501,7 +511,7 @@ AG_KERNEL AG_SIZE(256) void ag_gather(AG_GLOBAL T *out, AG_GLOBAL const T *in, A
 }
 
 //// settle
-// Where an index was wrong, one group looks for the first such in row-major order.
+// If an index was wrong, one group finds the first wrong one in row-major order.
 AG_KERNEL AG_SIZE(256) void ag_settle(AG_GLOBAL const long *index, AG_GLOBAL ulong *fault, ag_params p)
 {
 	AG_LOCAL ulong first[256];
@@ -533,8 +543,11 @@ AG_KERNEL AG_SIZE(256) void ag_settle(AG_GLOBAL const long *index, AG_GLOBAL ulo
 }
 
 //// chunks
-// A group sorts a chunk of a row, which has a power of two elements, by their keys, equal ones by their places, with a bitonic network. What is behind the end
-// of the row has the greatest key and comes last. If the chunk is LAST, the whole row, the first KEPT are the result; else keys and places go on to merge.
+// A group sorts a chunk of a row with a bitonic network; CHUNK is a power of two. Elements are ordered by key, and
+// by place where keys are equal. Entries beyond the end of the row have the greatest key and come last. If LAST,
+// the chunk is the whole row, and its first KEPT places are the result. Otherwise keys and places go to the kernel
+// merge. If PLACES, the elements are indices, and their keys are the output places that they select; a wrong index
+// sets the fault slot and gets the greatest key.
 AG_KERNEL void ag_chunks(AG_GLOBAL long *out, AG_GLOBAL ulong *keys, AG_GLOBAL ulong *order, AG_GLOBAL ulong *fault, AG_GLOBAL const T *in, ag_params p)
 {
 	AG_LOCAL ulong key[MOST];
@@ -596,7 +609,8 @@ AG_KERNEL void ag_chunks(AG_GLOBAL long *out, AG_GLOBAL ulong *keys, AG_GLOBAL u
 }
 
 //// merge
-// Neighbouring runs of RUN elements become one: an element moves by how many of the other run come before it. If it is LAST, the first KEPT of the row are the result.
+// Neighbouring sorted runs of RUN elements are merged. An element moves behind those of the other run that come
+// before it. If LAST, the first KEPT places of each row are the result.
 AG_KERNEL AG_SIZE(256) void ag_merge(AG_GLOBAL const ulong *keys, AG_GLOBAL const ulong *order, AG_GLOBAL ulong *keysOut, AG_GLOBAL ulong *orderOut, AG_GLOBAL long *out, ag_params p)
 {
 	for (ulong i = AG_GLOBAL_ID; i < P_N; i += AG_GLOBAL_SIZE) {
@@ -627,7 +641,8 @@ AG_KERNEL AG_SIZE(256) void ag_merge(AG_GLOBAL const ulong *keys, AG_GLOBAL cons
 }
 
 //// sums
-// The elements with the same key stand side by side, in the order in which they are added up. Each of them has WIDTH elements, of which an item has one.
+// Entries with equal keys are neighbours, in the order in which they are added up. Each stands for a slice of WIDTH
+// elements. An item adds up one element of the slices with the same key.
 AG_KERNEL AG_SIZE(256) void ag_sums(AG_GLOBAL T *out, AG_GLOBAL const T *in, AG_GLOBAL const ulong *keys, AG_GLOBAL const ulong *order, ag_params p)
 {
 	for (ulong i = AG_GLOBAL_ID; i < P_N * P_WIDTH; i += AG_GLOBAL_SIZE) {
@@ -656,8 +671,8 @@ AG_KERNEL AG_SIZE(256) void ag_copy(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_
 }
 
 //// copytiles
-// A group copies TILE x TILE elements, along the axis D1 whose neighbours are neighbours in the input and along D0 whose are in the output. It has them in
-// its memory in between, so that neighbouring items read and write neighbours.
+// A group copies TILE x TILE elements by way of local memory. The output is contiguous along axis D0, the input
+// along D1. So neighbouring items read neighbours and write neighbours.
 AG_KERNEL AG_SIZE(256) void ag_copytiles(AG_GLOBAL T *out, AG_GLOBAL const T *in, ag_params p)
 {
 	AG_LOCAL T tile[TILE][TILE + 1];
@@ -673,8 +688,9 @@ AG_KERNEL AG_SIZE(256) void ag_copytiles(AG_GLOBAL T *out, AG_GLOBAL const T *in
 }
 
 //// pack
-// A group copies one of PIECES pieces: n bytes of the input, from anywhere in it, to where the output is to have them. The parameters are a word for where each begins,
-// and then half a word for where it goes, in units of 64 bytes, and its size.
+// A group copies one of PIECES pieces: n bytes, from any offset of the input. The parameters are a word for each
+// piece's offset in the input, and then half a word for each: its offset in the output, in units of 64 bytes, in
+// the high 16 bits, its size in the low 16.
 AG_KERNEL AG_SIZE(64) void ag_pack(AG_GLOBAL uchar *out, AG_GLOBAL const uchar *in, ag_params p)
 {
 	const uint piece = (uint)AG_GROUP;
@@ -705,7 +721,7 @@ AG_KERNEL AG_SIZE(256) void ag_iota(AG_GLOBAL T *out, ag_params p)
 }
 
 //// random
-// An item has a block of PER elements; the first block and the last may be drawn in part.
+// An item draws blocks of PER elements. The first block and the last may be needed only in part.
 AG_KERNEL AG_SIZE(256) void ag_random(AG_GLOBAL T *out, ag_params p)
 {
 	const ulong first = P_POS / PER, begin = P_POS % PER, blocks = (begin + P_N + PER - 1) / PER;

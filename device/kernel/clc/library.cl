@@ -109,8 +109,9 @@ AG_CONSTANT ulong ag_two_over_pi[21] = {
 	0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
 	0x56033046fc7b6bab, 0xf0cfbc209af4361d};
 
-// ag_quarters multiplies m * 2**e by 2/pi: q is how many quarters of a circle there are, and what is left is (high + rest * 2**-64) * 2**(-62-n) quarters
-// less or, if it says so, that below q.
+// ag_quarters counts the quarters of a circle in m * 2**e, multiplying by 2/pi. q is the nearest whole number,
+// modulo 4. The distance from it is (high + rest * 2**-64) * 2**(-62-n) quarters. ag_quarters reports whether q was
+// rounded up.
 bool ag_quarters(ulong m, int e, ulong *q, ulong *high, ulong *rest, uint *n) {
 	uint skip = (uint)(e + 62);
 	uint at = skip / 64, shift = skip % 64;
@@ -161,7 +162,8 @@ double ag_quarters_f64(double x, ulong *q) {
 	return negative ? -r : r;
 }
 
-// ag_quarters_f32 rounds as if by way of float64, which a device need not have.
+// ag_quarters_f32 rounds to float64 and then to float32, as package kernel does. It uses only integers and float32: a
+// device may have no float64.
 float ag_quarters_f32(float x, uint *q) {
 	ulong quarters, top, mid;
 	uint b = AG_BITS32(x), n;
@@ -277,7 +279,8 @@ float ag_pow_f32(float x, float y) {
 	return (float)v;
 }
 
-// ag_soft_fma is AG_FMA64 of numbers that are 0 or normal, as their bits, for devices without float64; and so are the functions after it what they are called.
+// ag_soft_fma is AG_FMA64 for devices without float64. It takes and returns the bits of float64 numbers that are 0 or
+// normal. So do the soft functions after it, for the operations that they are named after.
 ulong ag_soft_fma(ulong x, ulong y, ulong z) {
 	ulong sign = (x ^ y) & 0x8000000000000000UL, signZ = z & 0x8000000000000000UL;
 	int ex = (int)(x >> 52) & 0x7ff, ey = (int)(y >> 52) & 0x7ff, ez = (int)(z >> 52) & 0x7ff;
@@ -364,7 +367,7 @@ ulong ag_soft_div(ulong x, ulong y) {
 	return ((x ^ y) & 0x8000000000000000UL) | (((ulong)e << 52) + (m - 0x10000000000000UL));
 }
 
-// ag_soft_wide is x, which is finite, as a float64.
+// ag_soft_wide converts a finite x to float64.
 ulong ag_soft_wide(float x) {
 	uint b = AG_BITS32(x) & 0x7fffffffu;
 	if (b == 0) return 0;
@@ -377,7 +380,7 @@ ulong ag_soft_wide(float x) {
 	return ((ulong)(AG_BITS32(x) >> 31) << 63) | ((e + 896) << 52) | (m << 29);
 }
 
-// ag_soft_narrow is m * 2**(e-52) as a float32, m being from 2**52 to 2**53.
+// ag_soft_narrow rounds m * 2**(e-52) to float32, for m from 2**52 to 2**53.
 float ag_soft_narrow(ulong m, int e) {
 	if (e > 127) return AG_FLOAT32(0x7f800000u);
 	uint shift = e < -126 ? (uint)(29 - 126 - e) : 29u;
@@ -427,7 +430,7 @@ float ag_soft_exp(ulong x) {
 	return ag_soft_narrow((p & 0xfffffffffffffUL) | 0x10000000000000UL, (int)(p >> 52) - 1023 + (int)(shifted - whole));
 }
 
-// ag_soft_pow is pow of float32, whose numbers in between are float64.
+// ag_soft_pow is pow of float32, with intermediate results in float64.
 float ag_soft_pow(float x, float y) {
 	if (y == 0.0f || x == 1.0f) return 1.0f;
 	if (x != x || y != y) return AG_FLOAT32(0x7fc00000u);
@@ -773,7 +776,7 @@ long ag_sub_i64(long x, long y) { return (long)((ulong)x - (ulong)y); }
 
 long ag_mul_i64(long x, long y) { return (long)((ulong)x * (ulong)y); }
 
-// A zero divisor sets *wrong, and the machine divides by neither it nor -1, which may overflow.
+// A zero divisor sets *wrong. A divisor of -1 negates instead, as the division could overflow.
 long ag_div_i64(long x, long y, int *wrong) {
 	if (y == 0) {
 		*wrong = 1;
@@ -811,7 +814,7 @@ long ag_long_f64(double x) {
 	return (long)x;
 }
 
-// Ten rounds of Philox4x32, of which w is the counter and then the result.
+// Ten rounds of Philox4x32. w is the counter and becomes the result.
 void ag_philox(uint *w, uint k0, uint k1) {
 	for (int round = 0; round < 10; round++) {
 		ulong p0 = (ulong)w[0] * 0xD2511F53u, p1 = (ulong)w[2] * 0xCD9E8D57u;
@@ -942,7 +945,8 @@ void ag_normal_f64(const uint *w, double *x, long lo, ulong span) {
 	x[1] = radius * (quarter >= 2 ? -other : other);
 }
 
-// Four elements, of which the first n are there, each so far from the one before. If they are neighbours at a multiple of 16 bytes, isVector says so.
+// Loads four elements, step apart, from in[at] on. Only the first n exist; the others become 0. isVector says that
+// they are neighbours and begin at a multiple of 16 bytes.
 AG_INLINE void ag_fetch(float4 *v, AG_GLOBAL const float *in, long at, long step, long n, uint isVector)
 {
 	if (isVector && n >= 4) {

@@ -71,7 +71,7 @@ func (l *Lowering) lowerMap(c *device.Command) error {
 const (
 	lanes       = 4       // of a vector
 	vectorsFrom = 1 << 16 // elements that make vectors worth a kernel of their own
-	vectorNodes = 12      // of an expression that is limited by memory, not arithmetic
+	vectorNodes = 12      // most nodes of an expression that memory limits, not arithmetic
 )
 
 // isAligned reports whether all operands of c, which are contiguous, are aligned for vectors. The
@@ -217,7 +217,7 @@ func printExpr(b *strings.Builder, e *kernel.Expr, operand func(i int) string) s
 	return names[e]
 }
 
-// primitives are the texts for floats. _ stands for the type's suffix, # for its bits.
+// primitives are the texts for floats. _ stands for the type's suffix, # for its size in bits.
 var primitives = map[kernel.Prim]string{
 	kernel.PrimNeg:   "-x",
 	kernel.PrimAbs:   "ag_abs_(x)",
@@ -260,7 +260,7 @@ var intPrimitives = map[kernel.Prim]string{
 	kernel.PrimPow: "ag_pow_(x, y, &wrong)",
 }
 
-// primitive returns the text of e, an application, to the named operands.
+// primitive returns the text of the application e for operands with these names.
 func primitive(e *kernel.Expr, operands [3]string) string {
 	if e.Prim() == kernel.PrimCast {
 		return cast(operands[0], e.In()[0].DType(), e.DType())
@@ -298,7 +298,7 @@ func expand(text string, of device.DType, operands [3]string) string {
 	return b.String()
 }
 
-// cast converts x as kernel.Cast does.
+// cast returns the text that converts x as kernel.Cast does.
 func cast(x string, from, to device.DType) string {
 	switch {
 	case from == to:

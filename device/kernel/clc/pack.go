@@ -7,15 +7,15 @@ const packItems = 64
 
 // The limits of Pack.
 const (
-	PackMost   = 64   // pieces of a launch
-	PieceMost  = 4096 // bytes of a piece
+	PackMost   = 64   // most pieces of a launch
+	PieceMost  = 4096 // most bytes of a piece
 	PieceAlign = 64   // a piece is packed at a multiple of this
 )
 
-// A Piece is some bytes that are packed together with others, so that one read brings all.
+// A Piece is a range of bytes. Pieces are packed together so that one read brings all of them.
 type Piece struct {
-	From  int64 // where they begin in operand 1
-	To    int64 // where they go in operand 0: a multiple of PieceAlign, less than 4 MiB
+	From  int64 // its offset in operand 1
+	To    int64 // its offset in operand 0: a multiple of PieceAlign, less than 4 MiB
 	Bytes int   // at most PieceMost
 }
 
@@ -49,7 +49,8 @@ func (l *Lowering) Pack(pieces []Piece) {
 	l.launch(PackSource(), packArgs, len(pieces), packItems)
 }
 
-// placeOf returns, in 32 bits, where piece i goes and how long it is; 0 if there is no such piece.
+// placeOf returns piece i's To, in units of PieceAlign, in the high 16 of 32 bits, and its length in
+// the low 16. It returns 0 if there is no such piece.
 func placeOf(pieces []Piece, i int) uint64 {
 	if i >= len(pieces) {
 		return 0

@@ -29,18 +29,17 @@ func isProduct(k *device.Kernel) bool {
 	return k.Body == nil && len(k.In) == 2 && k.In[0] == k.Out && k.In[1] == k.Out && k.Out != device.Bool
 }
 
-// A work group computes a square tile of a product of matrices. The values are the sides of tiles:
-// a narrow one is for products with a side of at most narrowTile.
+// A work group computes a square tile of a product of matrices. These are the sides of tiles.
 const (
-	narrowTile = 16
-	wideTile   = 64
-	largeTile  = 128 // of float32
-	tileDepth  = 16
+	narrowTile = 16  // for products with a side of at most narrowTile
+	wideTile   = 64  // for others
+	largeTile  = 128 // for large products of float32; see floatTile
+	tileDepth  = 16  // not a side: how many steps of k are in local memory at a time
 )
 
-// floatTile returns the tile for batch products of float32, m x n each. It is a large one if there
-// are enough large tiles to keep all units busy, and if they cover at most a quarter more than wide
-// ones do.
+// floatTile returns the side of the tiles for batch products of float32, m x n each. It is
+// largeTile if there are enough large tiles to keep all units busy, and if they cover at most a
+// quarter more area than wide ones.
 func (l *Lowering) floatTile(batch, m, n int) int {
 	up := func(n, tile int) int { return (n + tile - 1) / tile }
 	large, wide := up(m, largeTile)*up(n, largeTile), up(m, wideTile)*up(n, wideTile)
@@ -127,7 +126,7 @@ func (l *Lowering) side(c *device.Command, i int, batch *axes, side, k int) {
 	l.push(uint64(side), uint64(k), truth(isAlong), truth(isVector))
 }
 
-// truth returns 1 or 0.
+// truth returns a bool as a parameter: 1 or 0.
 func truth(is bool) uint64 {
 	if is {
 		return 1
@@ -286,7 +285,7 @@ func (l *Lowering) convOperands(c *device.Command) {
 	l.pushInts(b)
 }
 
-// box notes that c uses operand i over a space of these lengths.
+// box does what spans does for a space with these lengths and strides.
 func (l *Lowering) box(c *device.Command, i int, strides []int, lengths ...int) {
 	a := &l.axes[3]
 	a.rank = len(lengths)
@@ -404,8 +403,8 @@ func printCopy(p *program, k *device.Kernel, f form) error {
 // copyTile is the side of the square that a work group copies in a transposing Copy.
 const copyTile = 32
 
-// turned returns the axes with stride 1 in the output (operand 0) and in the input (operand 1). It
-// is ok if these are two different axes, both long enough to be worth tiles.
+// turned returns the axes with stride 1 in the output (operand 0) and in the input (operand 1). ok
+// says that these are two different axes, both long enough to be worth tiles.
 func (a *axes) turned() (inOut, inIn int, ok bool) {
 	inOut, inIn = -1, -1
 	for axis := range a.rank {
@@ -458,7 +457,7 @@ func printCopyTiles(p *program, k *device.Kernel, f form) error {
 	return nil
 }
 
-// lowerConcat copies the parts one by one.
+// lowerConcat copies each part in a launch of its own.
 func (l *Lowering) lowerConcat(c *device.Command) error {
 	k, rows, at, space := c.Kernel, c.Args.Shape[0], 0, &l.axes[0]
 	if k.Body != nil || len(k.In) != 0 {

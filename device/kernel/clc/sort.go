@@ -73,7 +73,7 @@ func (l *Lowering) sort(c *device.Command, kept, folded, first *axes, most int) 
 	if err != nil {
 		return err
 	}
-	l.push(uint64(chunk), uint64(chunks), uint64(length), isSet(chunks == 1), uint64(most), uint64(c.Args.Ints[1]))
+	l.push(uint64(chunk), uint64(chunks), uint64(length), truth(chunks == 1), uint64(most), uint64(c.Args.Ints[1]))
 	l.off(c, 1, k.In[0].Size())
 	l.off(c, 0, k.Out.Size())
 	l.view(kept, f.rank)
@@ -85,14 +85,6 @@ func (l *Lowering) sort(c *device.Command, kept, folded, first *axes, most int) 
 	}
 	_, err = l.merge(c, kept, first, rows, length, most)
 	return err
-}
-
-// isSet returns a bool as a parameter.
-func isSet(is bool) uint64 {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // merge appends the launches that merge sorted chunks, pair by pair, from scratch buffers 0 and 1
@@ -108,7 +100,7 @@ func (l *Lowering) merge(c *device.Command, kept, first *axes, rows, length, mos
 		return 0, err
 	}
 	for run := largeChunk; run < length; run *= 2 {
-		l.push(uint64(rows*length), uint64(length), uint64(run), isSet(run*2 >= length && most > 0), uint64(most))
+		l.push(uint64(rows*length), uint64(length), uint64(run), truth(run*2 >= length && most > 0), uint64(most))
 		l.off(c, 0, c.Kernel.Out.Size())
 		l.view(kept, f.rank)
 		l.view(first, f.rank)

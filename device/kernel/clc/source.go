@@ -31,16 +31,16 @@ type form struct {
 type part uint8
 
 const (
-	partWhole part = iota
-	partTree
-	partChunks
-	partMerge
-	partSums
-	partSettle
-	partZero
-	partTiles
-	partLong
-	partFloat
+	partWhole  part = iota // the command's main or only kernel
+	partTree               // combines the folds of blocks
+	partChunks             // sorts chunks
+	partMerge              // merges sorted chunks
+	partSums               // adds up the summands of a ScatterAdd
+	partSettle             // finds the first wrong index
+	partZero               // clears the output of a ScatterAdd
+	partTiles              // a Conv or Copy by tiles
+	partLong               // a Scan of long rows
+	partFloat              // a MatMul of float32 by vectors
 )
 
 // flags are the yes-or-no choices of a form.
@@ -50,7 +50,6 @@ const (
 	isWide   flags = 1 << iota // element counts need 64 bits
 	isView                     // operands are not contiguous
 	isAlone                    // each item computes a result by itself
-	isLast                     // the last part
 	isVector                   // operands are aligned for vectors
 	isSoft                     // for a device without float64
 )
@@ -67,6 +66,8 @@ type formKey struct {
 	form   form
 }
 
+// sourceOf returns the Source of form f of k. make prints it if it is new. It may be called
+// concurrently.
 func sourceOf(k *device.Kernel, f form, make func(*program, *device.Kernel, form) error) (*Source, error) {
 	key := formKey{k.ID, f}
 	sources.mu.RLock()

@@ -172,7 +172,7 @@ func everyPrimitive() (all []*kernel.Expr) {
 	return all
 }
 
-// least are the least limits of a device.
+// least are the least limits that Lower accepts.
 var least = clc.Limits{GroupSize: 256, LocalBytes: 32 << 10}
 
 // lowerAll lowers every command, for a device with generous limits and for one with the least,
