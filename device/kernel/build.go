@@ -8,13 +8,13 @@ func Add(x, y *Expr) *Expr { return Apply(PrimAdd, x, y) }
 func Sub(x, y *Expr) *Expr { return Apply(PrimSub, x, y) }
 func Mul(x, y *Expr) *Expr { return Apply(PrimMul, x, y) }
 
-// Div is x / y. Of integers it is truncated, and a zero divisor makes the command fail.
+// Div is x / y. For integers it is truncated, and a zero divisor makes the command fail.
 func Div(x, y *Expr) *Expr { return Apply(PrimDiv, x, y) }
 func Max(x, y *Expr) *Expr { return Apply(PrimMax, x, y) }
 func Min(x, y *Expr) *Expr { return Apply(PrimMin, x, y) }
 
-// Pow is x to the power of y. Of integers it wraps around, a negative power is
-// 1/x**n truncated, and that of 0 makes the command fail.
+// Pow is x to the power of y. For integers it wraps around, and x**-n is 1/x**n truncated. A negative
+// power of the integer 0 makes the command fail.
 func Pow(x, y *Expr) *Expr { return Apply(PrimPow, x, y) }
 func Sqrt(x *Expr) *Expr   { return Apply(PrimSqrt, x) }
 func Exp(x *Expr) *Expr    { return Apply(PrimExp, x) }

@@ -2,11 +2,10 @@ package kernel
 
 import "github.com/asyncgen/asyncgen/device"
 
-// Diff is the derivative of e with respect to its operand arg, in the type of
-// e, simplified as Apply does. Where e does not depend on the operand, or only
-// through integers, comparisons or rounding, it is 0. Where has the derivative
-// of the chosen branch, whatever the other one's is; at a kink it is 0 for Abs
-// and shared equally by the operands of Max and Min.
+// Diff is the derivative of e with respect to its operand arg, in the type of e, simplified as Apply
+// does. It is 0 if e does not depend on the operand, or only through integers, comparisons or
+// rounding. The derivative of [Where] is that of the chosen branch alone. At a kink, the derivative
+// of [Abs] is 0, and the operands of [Max] and [Min] get one half each.
 //
 // The derivative follows the chain rule step by step. Where that loses
 // accuracy, or overflows although the derivative does not, the operation brings
@@ -24,8 +23,8 @@ type differentiator struct {
 	done map[*Expr]*Expr
 }
 
-// of returns nil for 0, so that what does not depend on the operand takes no
-// part: a sum with it would not be exact, nor a product with an infinity.
+// of returns the derivative of e, or nil if it is 0 everywhere. So the chain rule leaves out terms that
+// do not depend on the operand: adding 0 can change -0, and 0 times an infinity is NaN.
 func (d *differentiator) of(e *Expr) *Expr {
 	if !e.dtype.IsFloat() {
 		return nil

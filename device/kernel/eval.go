@@ -8,8 +8,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Bits is v as a command's immediate carries it: the bits of its
-// representation, in the low end of the word.
+// Bits is v as a command's immediate carries it: its representation, in the low bits of the word.
 func Bits[T device.Element](v T) uint64 {
 	switch v := any(v).(type) {
 	case float32:
@@ -47,8 +46,8 @@ func BitsOf(v float64, dt device.DType) uint64 {
 	return castBits(math.Float64bits(v), device.Float64, dt)
 }
 
-// Eval computes e for one element: the inputs' elements and the command's
-// immediates as Bits. This is the definition that backends are compared with.
+// Eval computes e for one element. args are the inputs' elements there, imms the command's
+// immediates, and all values are Bits. This is the definition that backends are compared with.
 func (e *Expr) Eval(args, imms []uint64) uint64 {
 	values := map[*Expr]uint64{}
 	for _, x := range e.Nodes() {
@@ -89,7 +88,7 @@ func applyBits(e *Expr, in [3]uint64) uint64 {
 }
 
 func call[T device.Element](f any, in [3]uint64) uint64 {
-	// In this order, as for T = bool two forms are one type.
+	// For T = bool, func(T, T) T and func(T, T) bool are one type, and the first case is taken.
 	switch f := f.(type) {
 	case func(bool, T, T) T:
 		return Bits(f(in[0] != 0, Value[T](in[1]), Value[T](in[2])))
@@ -103,7 +102,8 @@ func call[T device.Element](f any, in [3]uint64) uint64 {
 	panic(fmt.Sprintf("kernel: a primitive can't be a %T", f))
 }
 
-// CastFunc is Cast as a Go function, a func(S) D of the Go types of from and to. It is nil when these are the same.
+// CastFunc is Cast as a Go function: a func(S) D, where S and D are the Go types of from and to. It is nil when these
+// are the same.
 func CastFunc(from, to device.DType) any { return casts[from][to] }
 
 var casts = [5][5]any{
@@ -129,7 +129,7 @@ var casts = [5][5]any{
 	},
 }
 
-// toInt truncates x and saturates; Go leaves it to the machine what a conversion out of range gives.
+// toInt truncates x and saturates. A Go conversion out of range would depend on the architecture.
 func toInt[T float32 | float64](x T) int64 {
 	switch {
 	case x != x:

@@ -5,36 +5,35 @@ import (
 	"math/bits"
 )
 
-// The functions that are not correctly rounded, exp, expm1, log, log1p, sin,
-// cos, tanh, erf and pow: functions32.go has those of float32,
-// functions64.go those of float64. Each is one sequence of operations that are correctly rounded
-// everywhere (+ - * / and the fused multiply-add), with a choice where a vector
-// unit would select, so any machine that follows the sequence gets the same bits.
-// exp is within 1 ulp of the exact value, the others within 2, denormal results
-// included; the signs of zeros, infinities and NaN are those of package math.
+// The functions that are not correctly rounded: exp, expm1, log, log1p, sin, cos, tanh, erf and pow.
+// functions32.go has those of float32, functions64.go those of float64. Each is one sequence of
+// operations that are correctly rounded everywhere (+ - * / and the fused multiply-add), with a
+// branch where a vector unit would select. So any machine that follows the sequence gets the same
+// bits. exp is within 1 ulp of the exact value, the others within 2, denormal results included. The
+// signs of zeros, infinities and NaN are those of package math.
 //
 // # Methods
 //
-// The reduction x = n*ln2 + r subtracts in two fused steps, of which the first is
-// exact, as in W. J. Cody, W. Waite: Software Manual for the Elementary Functions
-// (1980). It chooses n so that r is in [-1/4, 0.4435], not in [-ln2/2, ln2/2]: as r is
-// added to 1, its rounding errors count more where the sum is below 1, and below
-// 1/4 they are smaller. The same reduction modulo pi/2 takes three steps; what is too large
-// for it goes through the digits of 2/pi that matter (M. H. Payne, R. N. Hanek: Radian
-// reduction for trigonometric functions. SIGNUM Newsletter 18, 1983).
+// The reduction x = n*ln2 + r subtracts in two fused steps, of which the first is exact, as in W. J.
+// Cody, W. Waite: Software Manual for the Elementary Functions (1980). It chooses n so that r is in
+// [-1/4, 0.4435], not in [-ln2/2, ln2/2]. The reason: r is added to 1, and its rounding errors count
+// more where the sum is below 1. There |r| is at most 1/4, and its errors are smaller. The same
+// reduction modulo pi/2 takes three steps. Numbers too large for it are multiplied by the digits of
+// 2/pi that matter (M. H. Payne, R. N. Hanek: Radian reduction for trigonometric functions. SIGNUM
+// Newsletter 18, 1983).
 //
-// The polynomials are minimax approximations: found by the exchange algorithm of E. Ya.
-// Remez in 45 digits, weighted so that the error of the function is what is smallest,
-// and rounded one coefficient after the other, lowest first, the remaining ones
-// approximating what is left. "2^-28.6" beside one is that error, relative to the
-// function, after rounding. The lowest coefficient stands first.
+// The polynomials are minimax approximations, found by the exchange algorithm of E. Ya. Remez in 45
+// digits. Weights make it minimise the error of the function. The coefficients are rounded one after
+// the other, lowest first; after each, the remaining ones are fitted again to what is left.
+// "2^-28.6" beside a polynomial is the error after rounding, relative to the function. Horner's rule
+// evaluates them, so the highest coefficient comes first in the code.
 
-// fma32 is x*y + z rounded once, which Go has for float64 only.
+// fma32 is x*y + z rounded once. Go has this only for float64.
 func fma32(x, y, z float32) float32 {
 	p := float64(x) * float64(y) // exact: 48 digits
 	sum := p + float64(z)
-	// Rounding sum again gives what rounding once does, unless sum was rounded to
-	// the middle between two float32s. (Denormal ones have other middles.)
+	// Rounding sum again gives the same as rounding once, unless sum was rounded to the middle
+	// between two float32s. (The test for middles is for normal float32s only.)
 	b := math.Float64bits(sum)
 	if b&(1<<29-1) == 1<<28 || b<<1 < 2*(1023-126)<<52 {
 		return roundSum(p, float64(z), sum)
@@ -47,9 +46,9 @@ func fma32(x, y, z float32) float32 {
 // algorithms using rounding to odd. IEEE Transactions on Computers 57, 2008.)
 func roundSum(p, z, sum float64) float32 {
 	zz := sum - p
-	rest := (p - (sum - zz)) + (z - zz) // of the sum, exactly (Knuth)
+	rest := (p - (sum - zz)) + (z - zz) // p + z - sum, exactly (Knuth)
 	b := math.Float64bits(sum)
-	if rest != 0 && b&1 == 0 { // to the odd neighbour on the side of the rest
+	if rest != 0 && b&1 == 0 { // round to odd: to the neighbour on the side of the rest
 		if (rest > 0) == (sum > 0) {
 			b++
 		} else {
@@ -59,10 +58,10 @@ func roundSum(p, z, sum float64) float32 {
 	return float32(math.Float64frombits(b))
 }
 
-// power32 is 2**n where that is a normal number, n being an integer.
+// power32 is 2**n for an integer n, if that is a normal number.
 func power32(n float32) float32 { return math.Float32frombits(uint32(int32(n)+127) << 23) }
 
-// power64 is 2**n where that is a normal number, n being an integer.
+// power64 is 2**n for an integer n, if that is a normal number.
 func power64(n float64) float64 { return math.Float64frombits(uint64(int64(n)+1023) << 52) }
 
 func round32(x float32) float32 { return float32(math.RoundToEven(float64(x))) }
@@ -75,14 +74,14 @@ func copysign32(x, sign float32) float32 {
 	return math.Float32frombits(math.Float32bits(x)&^(1<<31) | math.Float32bits(sign)&(1<<31))
 }
 
-// quarters turns 2**20 <= x < Inf by quarters of a circle until less than half a one is left:
-// x = r + pi/2*(4k+q) for some k, with |r| <= pi/4 within 0.51 ulp.
+// quarters reduces x modulo a quarter of a circle, for 2**20 <= x < Inf: x = r + pi/2*(4k+q) for some
+// k, with |r| <= pi/4 within 0.51 ulp.
 func quarters(x float64) (q uint64, r float64) {
 	b := math.Float64bits(x)
 	m := b&(1<<52-1) | 1<<52
 	e := int(b>>52) - 1075 // x = m * 2**e
-	// Digits of 2/pi whose product with x is a multiple of 4 don't matter, those
-	// after the next 192 hardly. What is left is a fraction of 4, which the product wraps around.
+	// Digits of 2/pi whose product with x is a multiple of 4 don't matter. Those after the next 192
+	// hardly do. The product of x and these 192 digits wraps around at 4.
 	skip := uint(e + 62) // twoOverPi begins with 64 zeros
 	at, shift := skip/64, skip%64
 	var w [3]uint64

@@ -12,17 +12,17 @@ const (
 	// expBias makes the reduction of exp asymmetric, see above.
 	expBias = 0.1394
 
-	// sqrtHalf32 are the bits of the least float32 whose logarithm log takes for that of a number near 1.
+	// sqrtHalf32 are the bits of sqrt(1/2).
 	sqrtHalf32 = 0x3f3504f3
-	// logOffset32 is added to the bits of x, so that the exponent that belongs to a factor
-	// between sqrt(1/2) and sqrt(2) stands, plus 127, above the digits of that factor, less sqrtHalf32.
+	// logOffset32 plus the bits of x = m * 2**e, where m is from sqrt(1/2) to sqrt(2), has e + 127 in
+	// the bits of the exponent, and the bits of m less sqrtHalf32 below.
 	logOffset32 = 127<<23 - sqrtHalf32
 
-	// Beyond this the reduction modulo pi/2 in three steps is not exact enough.
+	// Beyond circleLimit32 the reduction modulo pi/2 in three steps is not exact enough.
 	circleLimit32 = 1 << 17
 )
 
-// powers32 splits x, which is in [-105, 89]: e**x = 2**n * p.
+// powers32 splits e**x into 2**n * p, for x in [-105, 89].
 func powers32(x float32) (n, p float32) {
 	n = round32(fma32(x, math.Log2E, -expBias))
 	r := fma32(n, -ln2High32, x)
@@ -62,7 +62,7 @@ func expm1f32(x float32) float32 {
 	s := power32(n - 1)
 	s1 := s - 0.5
 	sum := fma32(s, r, s1)
-	rest := fma32(s, r, s1-sum) // of the sum, exactly
+	rest := fma32(s, r, s1-sum) // s*r + s1 - sum, exactly
 	return 2 * (sum + fma32(s, u, rest))
 }
 
@@ -133,7 +133,7 @@ func cos32(x float32) float32 {
 	return turn32(q+1, r)
 }
 
-// circle32 is x >= 0 as q quarters of a circle and r more.
+// circle32 splits x >= 0 into q quarters of a circle and the rest r. q counts modulo 4.
 func circle32(x float32) (q uint32, r float32) {
 	if !(x <= circleLimit32) {
 		if !(x <= math.MaxFloat32) {
@@ -149,7 +149,7 @@ func circle32(x float32) (q uint32, r float32) {
 	return uint32(n), r
 }
 
-// turn32 is the sine of q quarters of a circle and r more.
+// turn32 is the sine of q quarters of a circle plus r.
 func turn32(q uint32, r float32) float32 {
 	z := r * r
 	var y float32
@@ -182,14 +182,14 @@ func tanh32(x float32) float32 {
 		h = fma32(h, z, -0x1.55554ap-2)
 		y = fma32(h, a*z, a)
 	} else {
-		n, p := powersNear32(min(a+a, 20)) // beyond this it is 1
+		n, p := powersNear32(min(a+a, 20)) // beyond this, tanh is 1
 		y = 1 - 2/fma32(p, power32(n), 1)
 	}
 	return copysign32(y, x)
 }
 
-// powersNear32 is powers32, not quite as exact: the digits of ln2 that it leaves out
-// make a difference of 2**-29*n relative to e**x.
+// powersNear32 is a less exact powers32. The digits of ln2 that it leaves out make a difference of
+// 2**-29*n relative to e**x.
 func powersNear32(x float32) (n, p float32) {
 	n = round32(fma32(x, math.Log2E, -expBias))
 	r := fma32(n, -ln2High32, x)

@@ -15,7 +15,7 @@ const (
 	circleLimit64 = 1 << 30
 )
 
-// powers64 splits x, which is in [-746, 710]: e**x = 2**n * p.
+// powers64 splits e**x into 2**n * p, for x in [-746, 710].
 func powers64(x float64) (n, p float64) {
 	n = math.RoundToEven(math.FMA(x, math.Log2E, -expBias))
 	r := math.FMA(n, -ln2High64, x)
@@ -60,7 +60,7 @@ func expm1f64(x float64) float64 {
 	s := power64(n - 1)
 	s1 := s - 0.5
 	sum := math.FMA(s, r, s1)
-	rest := math.FMA(s, r, s1-sum) // of the sum, exactly
+	rest := math.FMA(s, r, s1-sum) // s*r + s1 - sum, exactly
 	return 2 * (sum + math.FMA(s, u, rest))
 }
 
@@ -84,9 +84,9 @@ func log64of(x float64) float64 {
 	return logNear64(e, f, 0)
 }
 
-// logNear64 is e*ln2 + log(1+f) + c, with f in [sqrt(1/2)-1, sqrt(2)-1]: with s = f/(2+f), the
-// logarithm is that of (1+s)/(1-s), an odd function of s, and 2s = f - s*f. (The
-// logarithm of Sun Microsystems' fdlibm, 1993.)
+// logNear64 is e*ln2 + log(1+f) + c, for f in [sqrt(1/2)-1, sqrt(2)-1]. With s = f/(2+f), log(1+f)
+// is log((1+s)/(1-s)), an odd function of s, and 2s = f - s*f. (The logarithm of Sun Microsystems'
+// fdlibm, 1993.)
 func logNear64(e, f, c float64) float64 {
 	s := f / (2 + f)
 	z := s * s
@@ -137,7 +137,7 @@ func cos64(x float64) float64 {
 	return turn64(q+1, r)
 }
 
-// circle64 is x >= 0 as q quarters of a circle and r more.
+// circle64 splits x >= 0 into q quarters of a circle and the rest r. q counts modulo 4.
 func circle64(x float64) (q uint64, r float64) {
 	if !(x <= circleLimit64) {
 		if !(x <= math.MaxFloat64) {
@@ -152,7 +152,7 @@ func circle64(x float64) (q uint64, r float64) {
 	return uint64(n), r
 }
 
-// turn64 is the sine of q quarters of a circle and r more.
+// turn64 is the sine of q quarters of a circle plus r.
 func turn64(q uint64, r float64) float64 {
 	z := r * r
 	var y float64
@@ -198,14 +198,14 @@ func tanh64(x float64) float64 {
 		h = math.FMA(h, z, -0x1.5555555555555p-2)
 		y = math.FMA(h, a*z, a)
 	} else {
-		n, p := powersNear64(min(a+a, 45)) // beyond this it is 1
+		n, p := powersNear64(min(a+a, 45)) // beyond this, tanh is 1
 		y = 1 - 2/math.FMA(p, power64(n), 1)
 	}
 	return math.Copysign(y, x)
 }
 
-// powersNear64 is powers64, not quite as exact: the digits of ln2 that it leaves out
-// make a difference of 2**-55*n relative to e**x.
+// powersNear64 is a less exact powers64. The digits of ln2 that it leaves out make a difference of
+// 2**-55*n relative to e**x.
 func powersNear64(x float64) (n, p float64) {
 	n = math.RoundToEven(math.FMA(x, math.Log2E, -expBias))
 	r := math.FMA(n, -ln2High64, x)
@@ -260,13 +260,14 @@ func erf64(x float64) float64 {
 	return math.Copysign(y, x)
 }
 
-// The logarithm for pow has as many digits again, in two parts: what it is off is multiplied by up to 745 in the power.
+// pow takes the logarithm in two parts, with more digits than one float64 has: the power multiplies the logarithm's
+// relative error by up to 745.
 const (
-	ln2Top      = 0x1.62e42fefa3p-1     // times an exponent is exact
-	ln2Rest     = 0x1.3de6af278ece6p-42 // of ln2
-	twoThirds   = 0x1.5555555555555p-1  // and
+	ln2Top      = 0x1.62e42fefa3p-1     // the first digits of ln2: its product with an exponent is exact
+	ln2Rest     = 0x1.3de6af278ece6p-42 // the rest of ln2
+	twoThirds   = 0x1.5555555555555p-1  // 2/3 as a float64
 	thirdOfUnit = 0x1.5555555555555p-55 // the rest of 2/3
-	powerLimit  = 1000                  // e to the power of more is infinite
+	powerLimit  = 1000                  // a larger power of e is infinite
 )
 
 func pow64(x, y float64) float64 {
@@ -278,7 +279,7 @@ func pow64(x, y float64) float64 {
 	}
 	base := math.Abs(x)
 	v := 1.0
-	if base != 1 { // else the product may be 0 times infinity
+	if base != 1 { // otherwise the product may be 0 times infinity
 		high, low := logParts64(base)
 		p := y * high
 		v = expParts64(p, math.FMA(y, low, math.FMA(y, high, -p)))
@@ -293,8 +294,8 @@ func pow64(x, y float64) float64 {
 	return v
 }
 
-// logParts64 is the logarithm of x > 0 in two parts, the second being the rest of the first and
-// exact to 2**-65 of both. It is NaN where the first is infinite.
+// logParts64 is the logarithm of x >= 0 in two parts: low is what high lacks. Together they are exact
+// to 2**-65, relative. Where high is infinite, low is NaN.
 func logParts64(x float64) (high, low float64) {
 	switch {
 	case x == 0:
@@ -310,11 +311,11 @@ func logParts64(x float64) (high, low float64) {
 	b := math.Float64bits(x) + logOffset64
 	e := float64(b>>52) - shift
 	f := math.Float64frombits(b&(1<<52-1)+sqrtHalf64) - 1
-	// s = f/(2+f), see logNear64. Each name without 1 is the first part of a number, with 1 the rest of it.
+	// s = f/(2+f), see logNear64. A number has two parts: d is the first part, d1 the rest, and so on.
 	d := 2 + f
 	d1 := f - (d - 2)
 	inverse := 1 / d
-	s := float64(f * inverse) // rounded, as s + s and s*u + x would else be fused
+	s := float64(f * inverse) // the conversion rounds s, otherwise s + s and s*u + x could be fused
 	s1 := float64(math.FMA(-s, d1, math.FMA(-s, d, f)) * inverse)
 	z := s * s
 	z1 := math.FMA(s+s, s1, math.FMA(s, s, -z))
@@ -322,15 +323,15 @@ func logParts64(x float64) (high, low float64) {
 	h := float64(logParts64Poly(z) * z)
 	t := twoThirds + h
 	t1 := (twoThirds - t) + h + thirdOfUnit
-	// that, times z and times s
+	// w = s * u, where u = z * t
 	u := z * t
 	u1 := math.FMA(z1, t, math.FMA(z, t1, math.FMA(z, t, -u)))
 	w := float64(s * u)
 	w1 := math.FMA(s1, u, math.FMA(s, u1, math.FMA(s, u, -w)))
-	// 2*s and that
+	// a = 2*s + w
 	a := (s + s) + w
 	a1 := ((s + s) - a) + w + (w1 + (s1 + s1))
-	// e*ln2 and that
+	// e*ln2 + a
 	k := float64(e * ln2Top)
 	sum := k + a
 	rest := (k - sum) + a + math.FMA(e, ln2Rest, a1)
@@ -339,7 +340,7 @@ func logParts64(x float64) (high, low float64) {
 }
 
 // logParts64Poly is ((log((1+s)/(1-s)) - 2s) / s**3 - 2/3) / z in z = s**2 on [0, 0.1716**2],
-// 2^-53.8: the polynomial that is exact at the zeros of Chebyshev's of degree 8.
+// 2^-53.8. It is exact at the zeros of the Chebyshev polynomial of degree 8.
 func logParts64Poly(z float64) float64 {
 	h := math.FMA(0x1.e02e6fff27908p-4, z, 0x1.df7cc8e5fa539p-4)
 	h = math.FMA(h, z, 0x1.1118c7e4b0917p-3)
@@ -350,8 +351,8 @@ func logParts64Poly(z float64) float64 {
 	return math.FMA(h, z, 0x1.999999999999ap-2)
 }
 
-// expParts64 is e to the power of x + rest, where rest is below the last digits of x; it does not
-// matter where x is large.
+// expParts64 is e to the power of x + rest, where rest is below the last digits of x. It ignores rest
+// where |x| is at least powerLimit: the result is 0 or infinite, whatever rest is.
 func expParts64(x, rest float64) float64 {
 	if !(math.Abs(x) < powerLimit) {
 		rest = 0

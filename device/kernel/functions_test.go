@@ -17,10 +17,10 @@ var (
 	doublesFlag = flag.Int("doubles", 300, "how many random operands the tests of functions of float64 take in each range")
 )
 
-// A function of one number, and how to compute it in other ways.
+// A function of one number, and other ways to compute it.
 type function struct {
 	prim  Prim
-	limit float64 // how far off it may be, in ulp
+	limit float64 // the largest error allowed, in ulp
 	host  func(float64) float64
 	exact func(*big.Float) *big.Float // for operands and results that are finite and not 0
 }
@@ -36,10 +36,10 @@ var allFunctions = []function{
 	{PrimErf, 2, math.Erf, bigErf},
 }
 
-// TestFunctions32 compares the functions of float32 with those of package math, and where these are
-// not exact enough, with sine and cosine of what is left of a multiple of pi/2. go test -run
-// Functions32 -every 1 -timeout 2h takes all of float32: for each function some seven minutes of a
-// processor.
+// TestFunctions32 compares the functions of float32 with those of package math. math.Sin and math.Cos
+// are not exact enough for large numbers: these are reduced modulo pi/2 first. go test -run
+// Functions32 -every 1 -timeout 2h takes all of float32, some seven minutes of a processor for each
+// function.
 func TestFunctions32(t *testing.T) {
 	for _, f := range allFunctions {
 		t.Run(f.prim.String(), func(t *testing.T) {
@@ -103,9 +103,9 @@ func TestPow32(t *testing.T) {
 	t.Logf("at most %.4f ulp off", worst)
 }
 
-// TestFunctionBits: the results have the same bits on every architecture, also on those whose
-// compiler fuses a product with the sum that it goes into, where no conversion forbids that.
-// TestFunctions32 and TestFunctions64 say that they are right.
+// TestFunctionBits: the results have the same bits on every architecture. On some, the compiler fuses
+// x*y + z unless a conversion forbids it. TestFunctions32 and TestFunctions64 check that the results
+// are right.
 func TestFunctionBits(t *testing.T) {
 	want := map[string]uint64{ // found on amd64
 		"exp of float32":   0x6cbb58ac6939fc,
@@ -134,7 +134,7 @@ func TestFunctionBits(t *testing.T) {
 		}
 		return h.Sum64()
 	}
-	const nan = 1 << 63 // which one is not said
+	const nan = 1 << 63 // stands for every NaN
 	check := func(name string, next func(rnd *rand.Rand) uint64) {
 		if got := hashOf(next); got != want[name] {
 			t.Errorf("%q: %#x, not %#x", name, got, want[name])
@@ -165,7 +165,8 @@ func TestFunctionBits(t *testing.T) {
 	})
 }
 
-// someNumber has one of 2**bits exponents, or is at most limit.
+// someNumber returns a random number: half of the time one with any of 2**bits exponents, otherwise
+// one of magnitude at most limit.
 func someNumber(rnd *rand.Rand, bits int, limit float64) float64 {
 	sign := float64(1 - 2*rnd.IntN(2))
 	if rnd.IntN(2) == 0 {
@@ -174,7 +175,7 @@ func someNumber(rnd *rand.Rand, bits int, limit float64) float64 {
 	return math.Ldexp(sign*(1+rnd.Float64()), rnd.IntN(1<<bits)-1<<(bits-1))
 }
 
-// ulps32 is how far got is from want, in distances between float32s near want.
+// ulps32 is the distance from want to got in ulps: distances between float32s near want.
 func ulps32(got float32, want float64) float64 {
 	const tooLarge = 0x1p128
 	g := float64(got)
@@ -189,8 +190,8 @@ func ulps32(got float32, want float64) float64 {
 	return math.Abs(g-want) / math.Ldexp(1, max(e, -125)-24)
 }
 
-// hostSine is sine or cosine of a float32, by f for small ones only: elsewhere math.Sin
-// is not exact enough for all that are close to a multiple of pi/2.
+// hostSine is f, math.Sin or math.Cos, of a float32. It reduces large numbers itself: f is not exact
+// enough for those that are close to a multiple of pi/2.
 func hostSine(f func(float64) float64, x float64) float64 {
 	if !(math.Abs(x) > 1<<20) || math.IsInf(x, 0) {
 		return f(x)
@@ -214,9 +215,9 @@ func hostSine(f func(float64) float64, x float64) float64 {
 	return y
 }
 
-// quartersOf is x = rest + pi/2*(4n+k) for some n, with rest between -pi/4 and pi/4, for a float32
-// above 2**20. It does what circleOf does for one number in ten thousand of the time: x is an
-// integer of 24 bits times a power of two, and digitUnits has what that is in quarters of a circle.
+// quartersOf splits a float32 x above 2**20: x = rest + pi/2*(4n+k) for some n, with rest between
+// -pi/4 and pi/4. It takes a ten-thousandth of circleOf's time: x is an integer of 24 bits times a
+// power of two, and digitUnits has each power in quarters of a circle.
 func quartersOf(x float64) (k uint, rest float64) {
 	m, e := math.Frexp(x)
 	n, unit := uint64(m*(1<<24)), digitUnits()[e-21]
@@ -234,11 +235,11 @@ func quartersOf(x float64) (k uint, rest float64) {
 	return k, sign * math.Ldexp(float64(hi), -64-zeros) * (math.Pi / 2)
 }
 
-// A fixed128 is a number below 4, with 126 digits behind the point.
+// A fixed128 is a number below 4, with 126 binary digits behind the point.
 type fixed128 struct{ hi, lo uint64 }
 
-// digitUnits are 2**i / (pi/2), without multiples of 4, for the last digits of float32s from 2**20
-// on: their first one is 2**-3.
+// digitUnits are the values, in quarters of a circle and modulo 4, of the last digit of float32s from
+// 2**20 on. The first of these digits is worth 2**-3, each next one twice as much.
 var digitUnits = sync.OnceValue(func() []fixed128 {
 	const digits = 400
 	all := make([]fixed128, 128-20)
@@ -269,14 +270,15 @@ func TestHostSine(t *testing.T) {
 	}
 }
 
-// circleOf is x = r + pi/2*(4k+q) for some k, with 0 <= r < pi/2, by dividing with so many digits behind the point.
+// circleOf splits x: x = r + pi/2*(4k+q) for some k, with 0 <= r < pi/2. It divides numbers with this many binary
+// digits behind the point.
 func circleOf(x float64, digits uint) (q uint, r *big.Float) {
 	m, e := math.Frexp(x)
 	n := big.NewInt(int64(m * (1 << 53)))
 	if shift := int(digits) + e - 53; shift >= 0 {
 		n.Lsh(n, uint(shift))
 	} else {
-		n.Rsh(n, uint(-shift)) // the digits are 0: there are enough
+		n.Rsh(n, uint(-shift)) // drops only zeros: digits is large enough
 	}
 	quotient, rest := n.QuoRem(n, halfPi(digits), new(big.Int))
 	q = uint(new(big.Int).And(quotient, big.NewInt(3)).Uint64())
@@ -324,7 +326,7 @@ func TestFunctions64(t *testing.T) {
 			check := func(x float64) {
 				got := mine(x)
 				if isPlain := func(v float64) bool { return v != 0 && v-v == 0 }; !isPlain(x) || !isPlain(got) {
-					// The limits of overflow and underflow are the host's, nearly.
+					// Overflow and underflow begin nearly where the host's do.
 					host := f.host(x)
 					isNear := math.Abs(host) < 0x1p-1073 && math.Abs(got) < 0x1p-1073 || math.Abs(host) >= math.MaxFloat64 && math.Abs(got) >= math.MaxFloat64
 					if !same(got, host) && !(isNear && math.Signbit(got) == math.Signbit(host)) {
@@ -370,16 +372,16 @@ func TestFunctions64(t *testing.T) {
 	}
 }
 
-// TestPow64 compares pow of float64 with the exponential of a product in 300 digits, and with
-// math.Pow where there is none.
+// TestPow64 compares pow of float64 with e**(y*log(x)) in 300 binary digits. Where the logarithm or a
+// finite result is missing, it compares with math.Pow.
 func TestPow64(t *testing.T) {
 	worst, of := 0.0, [2]float64{}
 	check := func(x, y float64) {
 		got, host := pow64(x, y), math.Pow(x, y)
 		isPlain := func(v float64) bool { return v != 0 && v-v == 0 }
 		if !isPlain(x) || !isPlain(y) || !isPlain(got) || math.Abs(x) == 1 {
-			// The limits of overflow and underflow are the host's, nearly; its logarithm of denormal
-			// numbers is wrong on amd64.
+			// Overflow and underflow begin nearly where the host's do. Denormal numbers are left out: the
+			// host's logarithm of them is wrong on amd64.
 			isNear := math.Abs(host) < 0x1p-1073 && math.Abs(got) < 0x1p-1073 || math.Abs(host) >= math.MaxFloat64 && math.Abs(got) >= math.MaxFloat64
 			if isDenormal := isPlain(x) && math.Abs(x) < 0x1p-1022; !isDenormal && !same(got, host) && !(isNear && math.Signbit(got) == math.Signbit(host)) {
 				t.Errorf("%v to the power of %v is %v, want %v", x, y, got, host)
@@ -406,7 +408,7 @@ func TestPow64(t *testing.T) {
 			}
 		}
 	}
-	// What has a float64 is that.
+	// A power that is a small integer is exact.
 	for x := 1.0; x < 60; x++ {
 		for y, want := 0.0, 1.0; want < 1<<53/60 && y < 16; y, want = y+1, want*x {
 			if got := pow64(x, y); got != want {
@@ -430,7 +432,7 @@ func TestPow64(t *testing.T) {
 	t.Logf("at most %.4f ulp off, at %v", worst, of)
 }
 
-// ulps64 is how far got is from want, which is not 0, in distances between float64s near want.
+// ulps64 is the distance from want to got in ulps: distances between float64s near want. want is not 0.
 func ulps64(got float64, want *big.Float) float64 {
 	diff := new(big.Float).SetPrec(300).Sub(big.NewFloat(got).SetPrec(300), want)
 	e := max(want.MantExp(nil), -1021) - 53
@@ -445,7 +447,7 @@ func bigSub(x, y *big.Float) *big.Float { return bigOf(0).Sub(x, y) }
 func bigMul(x, y *big.Float) *big.Float { return bigOf(0).Mul(x, y) }
 func bigQuo(x, y *big.Float) *big.Float { return bigOf(0).Quo(x, y) }
 
-// bigSum adds terms until they are small, term(k) being the k-th, of a series that begins with first.
+// bigSum adds up a series until its terms are small. first is term 0, and next makes term k of the one before it.
 func bigSum(first *big.Float, next func(term *big.Float, k int) *big.Float) *big.Float {
 	sum, term := bigOf(0).Set(first), first
 	for k := 1; ; k++ {
@@ -515,7 +517,7 @@ func bigTanh(x *big.Float) *big.Float {
 	return bigQuo(y, bigAdd(y, bigOf(2)))
 }
 
-// bigSine is the sine of x and so many quarters of a circle.
+// bigSine is the sine of x plus this many quarters of a circle.
 func bigSine(x *big.Float, quarters uint) *big.Float {
 	v, _ := x.Float64()
 	if v < 0 && quarters == 0 {
@@ -558,7 +560,7 @@ func bigErf(x *big.Float) *big.Float {
 	return bigQuo(bigMul(y, bigOf(2)), bigOf(0).Sqrt(bigMul(half, bigOf(2))))
 }
 
-// TestFma32 compares with the sum in math/big, at operands whose sum is often halfway between two float32s.
+// TestFma32 compares with math/big. The sums of its operands are often halfway between two float32s.
 func TestFma32(t *testing.T) {
 	rnd := newRand(t)
 	random := func() float32 {

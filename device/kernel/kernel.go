@@ -8,15 +8,14 @@
 //	body := kernel.Mul(kernel.Tanh(x), y)
 //	k := device.NewKernel("gate", device.Map, body, device.Float32, device.Float32, device.Float32)
 //
-// Its derivative is another ([Diff]), and so is any composition of two, so
-// fusion and differentiation need no mechanism of their own.
+// Its derivative is an expression too ([Diff]), and so is a composition of expressions. So fusion and
+// differentiation need no mechanism of their own.
 //
-// The package knows no tensors, no loops over them and no devices: backends
-// bring those. [Expr.Eval], [Fold] and [Draw] are the definitions, written to be
-// read; a backend may compute the same in any way that gives the same bits.
-// The exception are the primitives that are not correctly rounded (exp, log,
-// tanh and the like), where another device may be up to 2 ulp from the exact value; the CPU has
-// the bits that are defined here.
+// The package knows no tensors, no loops over them and no devices: backends bring those.
+// [Expr.Eval], [Fold] and [Draw] are the definitions, written to be read. A backend may compute the
+// same in any way that gives the same bits. The exception are the primitives that are not correctly
+// rounded (exp, log, tanh and the like). There a device may be up to 2 ulp off the exact value; the
+// CPU has the bits that are defined here.
 //
 // # Numbers
 //
@@ -41,7 +40,7 @@ type Expr struct {
 	kind  Kind
 	prim  Prim // of an Application
 	dtype device.DType
-	bits  uint64   // a Constant's value; which Operand or Immediate
+	bits  uint64   // a Constant's value, or the index of an Operand or Immediate
 	in    [3]*Expr // an Application's operands
 }
 
@@ -108,7 +107,7 @@ func Apply(p Prim, args ...*Expr) *Expr {
 	if copy(n.in[:], args); len(args) != p.Arity() {
 		panic(fmt.Sprintf("kernel: %v takes %d operands, not %d", p, p.Arity(), len(args)))
 	}
-	of := args[len(args)-1].dtype // the type that all operands have, but for the condition of where
+	of := args[len(args)-1].dtype // the type of all operands except the condition of where
 	ok := p.Func(of) != nil
 	for i, a := range args {
 		if p == PrimWhere && i == 0 {
@@ -131,10 +130,9 @@ func Apply(p Prim, args ...*Expr) *Expr {
 	return simplify(n)
 }
 
-// Cast is x converted to dt. Floating-point numbers are rounded to the nearest
-// narrower one, ties to even; to int64 they are truncated, values out of range
-// become the nearest int64 and NaN 0. A number is true when it is not 0; true
-// is 1.
+// Cast is x converted to dt. float64 is rounded to the nearest float32, ties to even. Floats are
+// truncated to int64; values out of range become the nearest int64, and NaN becomes 0. A number is
+// true when it is not 0, and true is 1.
 func Cast(x *Expr, dt device.DType) *Expr {
 	return simplify(Expr{kind: Application, prim: PrimCast, dtype: dt, in: [3]*Expr{x}})
 }
@@ -154,7 +152,7 @@ func (e *Expr) Index() int { return int(e.bits) }
 // Bits is the value of a Constant; see [Value].
 func (e *Expr) Bits() uint64 { return e.bits }
 
-// In lists what an Application is applied to. The caller must not change it.
+// In lists the operands of an Application; it is nil for others. The caller must not change it.
 func (e *Expr) In() []*Expr {
 	if e.kind != Application {
 		return nil
@@ -162,7 +160,7 @@ func (e *Expr) In() []*Expr {
 	return e.in[:e.prim.Arity()]
 }
 
-// Args is how many inputs a command that computes e has at least: one more than the highest Arg in e.
+// Args is the least number of inputs of a command that computes e: one more than the highest Arg in e.
 func (e *Expr) Args() int {
 	n := 0
 	for _, x := range e.Nodes() {
@@ -242,7 +240,7 @@ func (e *Expr) String() string {
 	return expand(e.prim.text(), operands)
 }
 
-// isInfix reports whether p's text has to stand in parentheses inside another one.
+// isInfix reports whether p's text needs parentheses inside the text of another primitive.
 func (p Prim) isInfix() bool {
 	return strings.Contains(p.text(), " ") && !strings.Contains(p.text(), "(")
 }

@@ -117,7 +117,7 @@ func TestFloatPrimitives(t *testing.T) {
 		PrimEq: func(x, y float64) bool { return x == y }, PrimNe: func(x, y float64) bool { return x != y },
 		PrimLt: func(x, y float64) bool { return x < y }, PrimLe: func(x, y float64) bool { return x <= y },
 	}
-	// math.Max(Inf, NaN) is Inf, and math.Pow(1, NaN) 1: ours is NaN in the first case.
+	// math.Max(Inf, NaN) is Inf; ours is NaN. Pow(1, NaN) is 1 in both.
 	nanWins := func(p Prim, x, y float64) bool { return (p == PrimMax || p == PrimMin) && (x != x || y != y) }
 	for _, p := range Prims() {
 		for _, x := range edges {
@@ -165,7 +165,7 @@ func TestFloatPrimitives(t *testing.T) {
 	}
 }
 
-// The logarithm of a denormal number is not that of a normal one with the same digits.
+// The logarithm of a denormal number takes its true exponent.
 func TestLogarithmsOfDenormals(t *testing.T) {
 	x, y := Arg(0, f64), Arg(1, f64)
 	for _, test := range []struct {
@@ -267,8 +267,8 @@ func TestCast(t *testing.T) {
 	}
 }
 
-// TestSimplificationChangesNoBit builds random expressions out of parts that
-// invite simplification, and computes each step at once, too.
+// TestSimplificationChangesNoBit builds random expressions out of parts that invite simplification. It
+// compares their values with those computed step by step without expressions.
 func TestSimplificationChangesNoBit(t *testing.T) {
 	rnd := newRand(t)
 	consts := []float64{0, math.Copysign(0, -1), 1, -1, 2, math.Inf(1), math.NaN()}
@@ -280,7 +280,7 @@ func TestSimplificationChangesNoBit(t *testing.T) {
 	simplified := 0
 	for range 20000 {
 		args := []float64{edges[rnd.IntN(len(edges))], edges[rnd.IntN(len(edges))]}
-		args[0] = float64(float32(args[0])) // for the round trip through float32
+		args[0] = float64(float32(args[0])) // so that the round trip through float32 keeps it
 		pool := []pair{{Arg(0, f64), args[0]}, {Arg(1, f64), args[1]}}
 		for _, c := range consts {
 			pool = append(pool, pair{Const(c, f64), c})

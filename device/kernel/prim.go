@@ -7,12 +7,11 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A Prim is a primitive: a function of up to three scalars that expressions are
-// made of and every backend implements.
+// A Prim is a primitive: a function of up to three scalars. Expressions are made of primitives, and
+// every backend implements them.
 type Prim uint8
 
-// The primitives. Operands of one application have the same type, but for the
-// condition of where.
+// The primitives. All operands of an application have the same type, except the condition of where.
 const (
 	PrimNeg Prim = iota
 	PrimAbs
@@ -22,7 +21,7 @@ const (
 	PrimDiv // int64: truncated; a zero divisor panics with Go's runtime error
 	PrimMax
 	PrimMin
-	PrimPow // int64: a negative power is 1/x**n, truncated
+	PrimPow // int64: x**-n is 1/x**n, truncated; a negative power of 0 panics like a zero divisor
 	PrimSqrt
 	PrimExp
 	PrimExpm1
@@ -46,8 +45,7 @@ const (
 	PrimCast
 )
 
-// A primitive is one row of the table. What a primitive is defined for follows
-// from the functions it has.
+// A primitive is one row of the table. It is defined for the types that it has functions for.
 type primitive struct {
 	name  string
 	arity int
@@ -77,15 +75,15 @@ func funcs(fs ...any) (byType [5]any) {
 	return byType
 }
 
-// float are the functions of a primitive that is defined for floating-point
-// numbers only and exact in float64. A float32 is computed in float64 and rounded once.
+// float are the functions of a primitive for floats only. f must be correctly rounded. A float32 is
+// computed in float64 and then rounded.
 func float(f func(float64) float64) [5]any {
 	return funcs(f, func(x float32) float32 { return float32(f(float64(x))) })
 }
 
 var table [PrimCast + 1]primitive
 
-func init() { // not an initialiser: the derivatives use the table
+func init() { // an initialiser would refer to itself: the derivatives use the table
 	table = [...]primitive{
 		PrimNeg: {"neg", 1, "-x", funcs(neg[float32], neg[float64], neg[int64]),
 			func(e *Expr, _ int) *Expr { return like(e, -1) }},
@@ -185,8 +183,8 @@ func winner(a, b *Expr) *Expr {
 	return Where(Lt(b, a), like(a, 0), Where(Eq(a, b), like(a, 0.5), like(a, 1)))
 }
 
-// partialPow is finite where the derivative is, although its factors are not:
-// x**0 does not depend on x, nor 0**y on y where y > 0 (and neither at 0**0).
+// partialPow is 0 where Pow does not depend on the operand, even if a factor of the derivative is
+// infinite there: x**0 does not depend on x, and 0**y, for y >= 0, not on y.
 func partialPow(e *Expr, k int) *Expr {
 	x, y, zero := e.in[0], e.in[1], like(e, 0)
 	if k == 0 {

@@ -6,11 +6,11 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// MulAdd is a step of a product of matrices, x*y + z rounded once: an element of the product is
-// MulAdd(a0, b0, 0), then MulAdd(a1, b1, that) and so on. A backend whose hardware has no such
-// operation may round the product, too, if it does so everywhere: the last bits are then others,
-// and a product x*y that is out of range is an infinity although the sum would be in range, so that
-// one of the other sign later makes NaN. On integers that makes no difference.
+// MulAdd is x*y + z rounded once: a step of a product of matrices. An element of the product is
+// s = MulAdd(a0, b0, 0), then s = MulAdd(a1, b1, s), and so on. A backend without a fused
+// multiply-add may also round x*y, if it does so everywhere. Its last bits then differ. Its x*y may
+// also overflow to an infinity where the sum is in range, and a later infinity of the other sign
+// then makes NaN. Integers are the same either way.
 func MulAdd[T device.Element](x, y, z T) T {
 	switch x := any(x).(type) {
 	case float32:

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMulAddRoundsOnce compares with exact arithmetic, most of all where float64 gets into the
-// middle between two neighbours.
+// TestMulAddRoundsOnce compares with exact arithmetic. Many of its sums lie, in float64, in the middle
+// between two float32s.
 func TestMulAddRoundsOnce(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	some := func() float32 {

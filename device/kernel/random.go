@@ -25,8 +25,8 @@ func (d Distribution) String() string { return distributions[d] }
 // Key implements [device.Body].
 func (d Distribution) Key() string { return "random " + distributions[d] }
 
-// Tag is the word of the counter that tells the streams of distributions and element types apart. It panics
-// if d is not defined for dt.
+// Tag is the word of Philox's counter that differs between distributions and element types. It panics if d is not
+// defined for dt.
 func (d Distribution) Tag(dt device.DType) uint32 {
 	switch {
 	case d == Uniform && dt == device.Float32:
@@ -60,24 +60,24 @@ func Philox(counter [4]uint32, key [2]uint32) [4]uint32 {
 	return [4]uint32{c0, c1, c2, c3}
 }
 
-// Draw fills dst with the elements of a stream from position pos on. What
-// stands at a position depends on the key, the distribution and the element
-// type, so a stream may be drawn in pieces of any size, in any order. It panics
-// if the distribution is not defined for T. lo and hi are for Ints: lo < hi.
+// Draw fills dst with the elements of a stream from position pos on. An element depends only on its
+// position, the key, the distribution and the element type. So a stream may be drawn in pieces of
+// any size, in any order. Draw panics if the distribution is not defined for T. lo and hi are for
+// Ints: lo < hi.
 //
-// The low half of the key is the first word of Philox's key, the high half the
-// second. The counter is the number of the block in the first two words, low
-// one first, then the distribution's Tag, so that no two share random bits, then 0. With w the words of a block and
-// ww[i] = w[2i] + w[2i+1]<<32:
+// The low half of the key is the first word of Philox's key, the high half the second. The counter
+// has the number of the block in its first two words, the low word first, then the distribution's
+// Tag, then 0. Because of the Tag, no two distributions or types share random bits. With w the words
+// of a block and ww[i] = w[2i] + w[2i+1]<<32:
 //
-//   - A block is four uniform float32: w[i]>>8 scaled by 2**-24; or two
-//     uniform float64: ww[i]>>11 scaled by 2**-53; or two ints: lo plus the high word of
-//     ww[i] * (hi-lo), which favours no value by more than (hi-lo) / 2**64.
-//   - A block is four normal float32, two pairs, or two normal float64, a pair, by
-//     the method of Box and Muller: radius times cosine, radius times sine. The first
-//     number of the pair's two, w[0] and w[1] or w[2] and w[3] or ww[0] and ww[1], gives the
-//     radius, the second is the angle as a fraction of the circle. The functions below
-//     say how, in steps that round alike everywhere.
+//   - A block is four uniform float32: w[i]>>8 scaled by 2**-24; or two uniform float64: ww[i]>>11
+//     scaled by 2**-53; or two ints: lo plus the high word of ww[i] * (hi-lo), which favours no
+//     value by more than (hi-lo) / 2**64.
+//   - A block is four normal float32 or two normal float64. They are made in pairs by the method of
+//     Box and Muller: radius times cosine, radius times sine. A pair takes two numbers: w[0] and
+//     w[1], w[2] and w[3], or ww[0] and ww[1]. The first gives the radius. The second is the angle
+//     as a fraction of the circle. The functions below say how, in steps that round alike
+//     everywhere.
 func Draw[T device.Element](d Distribution, key, pos uint64, lo, hi int64, dst []T) {
 	tag := d.Tag(device.DTypeOf[T]())
 	switch dst := any(dst).(type) {
@@ -147,10 +147,10 @@ func normal32(w [4]uint32) [4]float32 {
 
 // polar32 turns two random words into two independent normal numbers.
 func polar32(a, b uint32) (x, y float32) {
-	// 31 bits, as not every vector unit converts unsigned words.
+	// Only 31 bits: not every vector unit converts unsigned words.
 	u := (float32(int32(a>>1)) + 0.5) * 0x1p-31
 	radius := float32(math.Sqrt(float64(-2 * log32(u)))) // exactly rounded
-	quarter := (b + 1<<29) >> 30                         // the nearest, so that 4 is 0 again
+	quarter := (b + 1<<29) >> 30                         // the nearest; the sum wraps around, so 4 is 0
 	angle := float32(float32(int32(b-quarter<<30)) * (2 * math.Pi * 0x1p-32))
 	z := angle * angle
 	sin := float32(float32(poly32(z, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)*z)*angle) + angle
@@ -159,8 +159,8 @@ func polar32(a, b uint32) (x, y float32) {
 	return radius * cos, radius * sin
 }
 
-// log32 is the natural logarithm of 0 < u <= 1, not denormal. (The
-// polynomials of polar32 and log32 are those of S. L. Moshier's Cephes library.)
+// log32 is the natural logarithm of u, for 0 < u <= 1 and not denormal. (The polynomials of polar32
+// and log32 are those of S. L. Moshier's Cephes library.)
 func log32(u float32) float32 {
 	b := math.Float32bits(u)
 	e := float32(int32(b>>23) - 126)
@@ -203,7 +203,8 @@ func normal64(w [4]uint32) [2]float64 {
 	return [2]float64{radius * cos, radius * sin}
 }
 
-// log64 is the natural logarithm of 0 < u <= 1, not denormal, by the method of FreeBSD's e_log.c.
+// log64 is the natural logarithm of u, for 0 < u <= 1 and not denormal, by the method of FreeBSD's
+// e_log.c.
 func log64(u float64) float64 {
 	b := math.Float64bits(u)
 	k := float64(int64(b>>52) - 1022)

@@ -12,12 +12,12 @@ import (
 type Reducer uint8
 
 const (
-	ReduceSum  Reducer = iota // numbers; 0 of none
-	ReduceProd                // numbers; 1 of none
-	ReduceMax                 // numbers; the least value, -Inf for floats, of none
-	ReduceMin                 // numbers; the greatest value of none
-	ReduceAll                 // bools; true of none
-	ReduceAny                 // bools; false of none
+	ReduceSum  Reducer = iota // of numbers; 0 if there are none
+	ReduceProd                // of numbers; 1 if there are none
+	ReduceMax                 // of numbers; if there are none, the least value, -Inf for floats
+	ReduceMin                 // of numbers; if there are none, the greatest value, +Inf for floats
+	ReduceAll                 // of bools; true if there are none
+	ReduceAny                 // of bools; false if there are none
 )
 
 var reducers = [...]struct {
@@ -51,13 +51,12 @@ func (r Reducer) Key() string { return "reduce " + reducers[r].name }
 // Prim combines two elements.
 func (r Reducer) Prim() Prim { return reducers[r].prim }
 
-// Identity returns the Bits of the value that the fold starts with. It is defined for the types that Prim is defined
-// for.
+// Identity returns the Bits of the value that the fold starts with. It is defined for the types of Prim.
 func (r Reducer) Identity(dt device.DType) uint64 { return reducers[r].identity(dt) }
 
-// A FoldOf is the Body of a Reduce kernel that folds, by By, what Expr makes of the elements at the
-// same place of the inputs: it has the bits that a Map kernel of Expr and a Reduce kernel of By
-// give one after the other. Expr takes no immediates.
+// A FoldOf is the Body of a Reduce kernel that computes Expr for each element of the inputs and folds
+// the results by By. It gives the bits of a Map kernel of Expr followed by a Reduce kernel of By.
+// Expr takes no immediates.
 type FoldOf struct {
 	By   Reducer
 	Expr *Expr
@@ -72,20 +71,19 @@ const (
 	Block = 4096 // how many elements a block has
 )
 
-// Fold combines the elements of x by r. The order depends on the length of x
-// alone, and is such that vector units and GPUs can follow it:
+// Fold combines the elements of x by r. The order depends on the length of x alone, and vector units
+// and GPUs can follow it:
 //
 //   - x is cut into blocks of [Block] elements; the last may be shorter.
-//   - A block has [Lanes] lanes. Lane l starts with the identity and takes the
-//     block's elements l, l+Lanes, l+2*Lanes, ... in this order. Then
-//     lane l takes lane l+32 for l < 32, then l+16 for l < 16, and so on: lane 0 is
-//     the result. (Lanes that got no element hold the identity, and
-//     taking it changes nothing, so a short block may begin with fewer lanes:
-//     the smallest power of two that is not below its length.)
-//   - The blocks' results are combined in neighbouring pairs, first with
-//     second, third with fourth, an odd last one going on alone, until one is left.
+//   - A block has [Lanes] lanes. Lane l starts with the identity and takes the block's elements l,
+//     l+Lanes, l+2*Lanes, ... in this order. Then lane l takes lane l+32 for l < 32, then lane l+16
+//     for l < 16, and so on. Lane 0 is the result. (Lanes without elements hold the identity, and
+//     taking it changes nothing. So a short block may begin with fewer lanes: the smallest power of
+//     two that is not below its length.)
+//   - The blocks' results are combined in neighbouring pairs, first with second, third with fourth,
+//     until one is left. An odd last one goes on alone.
 //
-// Everywhere the earlier one is the left operand. The fold of nothing is the identity.
+// The earlier one is always the left operand. The fold of nothing is the identity.
 func Fold[T device.Element](r Reducer, x []T) T {
 	combine := r.Prim().Func(device.DTypeOf[T]()).(func(T, T) T)
 	identity := Value[T](r.Identity(device.DTypeOf[T]()))
@@ -131,8 +129,9 @@ func LanesFor(n int) int {
 	return 1 << bits.Len(uint(n-1))
 }
 
-// ArgFold is the index of the first element of x that ReduceMax or ReduceMin, as r
-// says, folds x to, or of the first NaN; 0 and -0 are equal. It is -1 if x is empty.
+// ArgFold is the index of the greatest element of x if r is ReduceMax, of the least if r is
+// ReduceMin, and of the first NaN if there is one. Among equal elements it is the first; 0 and -0 are
+// equal. It is -1 if x is empty.
 func ArgFold[T float32 | float64 | int64](r Reducer, x []T) int {
 	best := -1
 	for i, v := range x {
@@ -151,8 +150,8 @@ func ArgFold[T float32 | float64 | int64](r Reducer, x []T) int {
 	return best
 }
 
-// Scan sets dst, as long as x, to the folds of x up to each element, combined one
-// after the other, from the first to the last or back.
+// Scan sets each dst[i] to the fold of x[0] to x[i], combined one after the other. With back, it
+// starts at the last element and goes down to x[i]. dst is as long as x.
 func Scan[T device.Element](r Reducer, dst, x []T, back bool) {
 	combine := r.Prim().Func(device.DTypeOf[T]()).(func(T, T) T)
 	acc := Value[T](r.Identity(device.DTypeOf[T]()))

@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// foldByRecursion is Fold told from the top: the last combination first.
+// foldByRecursion is Fold from the top down: it makes the last combination first.
 func foldByRecursion(x []float32) float32 {
 	if blocks := (len(x) + Block - 1) / Block; blocks > 1 {
 		half := 1

@@ -6,15 +6,15 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// A RowFunc is the Body of a Rows kernel: it makes of a row of floating-point numbers another one
-// of the same length. See [Row].
+// A RowFunc is the Body of a Rows kernel: a function from a row of floats to a row of the same
+// length. See [Row].
 type RowFunc uint8
 
 const (
-	Softmax    RowFunc = iota // e to the power of each element, divided by the sum of these
-	LogSoftmax                // the natural logarithm of that
-	LayerNorm                 // less the mean, divided by the standard deviation
-	RMSNorm                   // divided by the root of the mean of the squares
+	Softmax    RowFunc = iota // e to the power of each element, divided by the sum of these powers
+	LogSoftmax                // the natural logarithm of Softmax
+	LayerNorm                 // each element less the mean, divided by the standard deviation
+	RMSNorm                   // each element divided by the root of the mean of the squares
 )
 
 var rowFuncs = [...]string{Softmax: "softmax", LogSoftmax: "logsoftmax", LayerNorm: "layernorm", RMSNorm: "rmsnorm"}
@@ -34,18 +34,20 @@ func (f RowFunc) String() string { return rowFuncs[f] }
 // Key implements [device.Body].
 func (f RowFunc) Key() string { return "row " + rowFuncs[f] }
 
-// Norms reports whether f takes a number eps, and operands that its result is multiplied by and that are added to it.
+// Norms reports whether f takes eps, gain and bias; see [Row].
 func (f RowFunc) Norms() bool { return f == LayerNorm || f == RMSNorm }
 
-// Row sets dst to f of x, which may be dst. All operations are those of T, each rounded, and sums
-// and maxima are by the tree of [Fold]:
+// Row sets dst to f of x. dst may be x. All operations are those of T, each rounded. Sums and maxima
+// are by the tree of [Fold].
 //
-//   - Softmax and LogSoftmax subtract the greatest element first, or 0 where that is infinite or NaN. Softmax then
-//     divides the powers of e by their sum; LogSoftmax subtracts the sum's logarithm from what they are the powers of.
-//   - LayerNorm subtracts the sum divided by the length, and multiplies the differences by 1
-//     divided by the square root of the sum of their squares divided by the length, plus eps.
-//     RMSNorm does the second alone. Gain, unless it is nil, then multiplies the results, and bias
-//     is added.
+//   - Softmax and LogSoftmax first subtract the greatest element, or 0 if it is infinite or NaN.
+//     Softmax then divides e to the power of each difference by the sum of these powers. LogSoftmax
+//     subtracts the logarithm of that sum from each difference.
+//   - LayerNorm subtracts the mean: the sum divided by the length. It then multiplies each
+//     difference by 1 / sqrt(average + eps), where average is the sum of the squared differences
+//     divided by the length. RMSNorm does only the second step, with the elements themselves.
+//     The results are then multiplied by gain, unless it is nil, and bias is added, unless it is
+//     nil.
 func Row[T float32 | float64](f RowFunc, dst, x []T, eps T, gain, bias []T) {
 	n := T(len(x))
 	switch f {

@@ -6,9 +6,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// simplify is the node for n, or a simpler expression with the same bits for
-// all operands (NaN is NaN whatever its payload). What looks tempting and is
-// left out: x+0 is not x (-0), x*0 is not 0 (NaN, Inf, -x), x-x is not 0.
+// simplify is the node for n, or a simpler expression with the same bits for all operands (NaN is
+// NaN whatever its payload). Some tempting rules would be wrong for floats: x+0 is not x for -0; x*0
+// is not 0 for NaN, infinities and negative numbers; x-x is not 0 for NaN and infinities.
 func simplify(n Expr) *Expr {
 	if v, ok := foldConstant(n); ok {
 		return v
@@ -93,7 +93,8 @@ func simplify(n Expr) *Expr {
 	return intern(n)
 }
 
-// foldConstant evaluates n when all operands are constants, unless that fails.
+// foldConstant evaluates n when all operands are constants. It leaves integer Div and Pow, which may
+// fail.
 func foldConstant(n Expr) (*Expr, bool) {
 	var in [3]uint64
 	for i, x := range n.in[:n.prim.Arity()] {
@@ -103,7 +104,7 @@ func foldConstant(n Expr) (*Expr, bool) {
 		in[i] = x.bits
 	}
 	if (n.prim == PrimDiv || n.prim == PrimPow) && n.dtype == device.Int64 {
-		return nil, false // fails or not when the command runs
+		return nil, false // a failure belongs to the command's run
 	}
 	return constant(applyBits(&n, in), n.dtype), true
 }
@@ -113,7 +114,8 @@ func isConst(x *Expr, v float64) bool {
 	return x.kind == Constant && x.bits == BitsOf(v, x.dtype)
 }
 
-// isZeroOfAdd reports whether adding x changes nothing: -0 does not, +0 turns -0 into +0.
+// isZeroOfAdd reports whether x is -0 (or the integer 0): adding it changes nothing. Adding +0 turns
+// -0 into +0.
 func isZeroOfAdd(x *Expr) bool {
 	return x.kind == Constant && x.bits == BitsOf(math.Copysign(0, -1), x.dtype)
 }

@@ -2,9 +2,8 @@ package kernel
 
 import "slices"
 
-// ArgSort returns the order of the elements of x, which are numbers: the indices of the least, the next, and so
-// on to the greatest, or from that to the least. Equal elements, and 0 and -0 are, keep the order that
-// they have in x; NaNs come behind all others, in either direction.
+// ArgSort returns the indices of x's elements in ascending order of the elements, or in descending order. Equal
+// elements keep the order that they have in x; 0 and -0 are equal. NaNs come last in either direction.
 func ArgSort[T float32 | float64 | int64](x []T, descending bool) []int {
 	order := make([]int, len(x))
 	for i := range order {

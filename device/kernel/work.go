@@ -14,18 +14,18 @@ type Work struct {
 	Bytes      int64 // of memory, read and written
 }
 
-// WorkOf counts the work of c, by rules that any device would come close to:
+// WorkOf counts the work of c, by rules that are close to the truth on any device:
 //
 //   - Operations are primitives applied to one element. An addition, exp, a comparison and a conversion
 //     count the same. A multiplication and addition in a product of matrices or a convolution count two,
 //     in the padding too. A fold counts one for each element, and the operations of its expression.
-//     Sorting n elements counts log2 n for each, rounded up. Rows counts what [Row] has for each element,
-//     and nothing for what is done once for a row. A block of Philox counts 80.
+//     Sorting n elements counts log2 n for each, rounded up. Rows counts the operations of [Row] on each
+//     element, not those that are done once for a row. A block of Philox counts 80.
 //   - Bytes are those that the command reads and writes. An element that is broadcast is read once. The part
 //     of a result that Copy leaves as it was does not count. ScatterAdd clears its result before it adds to
 //     it, and so writes it twice. Gather reads as many elements as it writes.
 //
-// A command that moves elements alone has no operations.
+// A command that only moves elements has no operations.
 func WorkOf(c *device.Command) Work {
 	w := Work{Operations: operations(c), Bytes: int64(c.N) * int64(c.Kernel.Out.Size())}
 	if c.Kernel.Code == device.ScatterAdd {
@@ -35,7 +35,7 @@ func WorkOf(c *device.Command) Work {
 		w.Bytes += elementsRead(c, i+1) * int64(dt.Size())
 	}
 	if c.Kernel.Code == device.Concat {
-		w.Bytes *= 2 // what it reads are its parts
+		w.Bytes *= 2 // it reads its parts, which are not in Kernel.In
 	}
 	return w
 }
@@ -69,12 +69,12 @@ func operations(c *device.Command) int64 {
 	case device.Math:
 		return n
 	}
-	return 0 // Gather, Copy, Concat, Fill, and what goes from one memory to another
+	return 0 // Gather, Copy, Concat, Fill, Upload and Download only move elements
 }
 
 var counted sync.Map // the results of applications, by *Expr
 
-// applications is how many primitives the expression of a body applies to an element.
+// applications is how many primitives body's expression applies to an element; 0 if body has none.
 func applications(body device.Body) (n int64) {
 	e, ok := body.(*Expr)
 	if f, is := body.(FoldOf); is {
@@ -95,12 +95,12 @@ func applications(body device.Body) (n int64) {
 	return n
 }
 
-// rowOperations is how many operations a kernel of Rows takes for an element.
+// rowOperations is how many operations a Rows kernel takes for an element.
 func rowOperations(k *device.Kernel) int64 {
 	var n int64
 	switch k.Body.(RowFunc) {
 	case Softmax, LogSoftmax:
-		n = 5 // the greatest, the difference, its power, their sum, and the quotient or a difference
+		n = 5 // the maximum, the difference, its power, their sum, and a quotient or another difference
 	case LayerNorm:
 		n = 5 // a sum, the difference, its square, their sum, and a product
 	case RMSNorm:
@@ -109,7 +109,7 @@ func rowOperations(k *device.Kernel) int64 {
 	return n + int64(len(k.In)-1)
 }
 
-// randomOperations is how many operations a kernel of Random takes for an element.
+// randomOperations is how many operations a Random kernel takes for an element.
 func randomOperations(k *device.Kernel) int64 {
 	const block, words = 80, 4 // ten rounds of two products, four exclusive ors and two sums
 	n := int64(block / words)
@@ -119,11 +119,11 @@ func randomOperations(k *device.Kernel) int64 {
 	if k.Body.(Distribution) == Normal {
 		return n + 5 // half a pair: a logarithm, a root, an angle, its sine or cosine, and a product
 	}
-	return n + 2 // a shift, or half of a product, and what it is scaled by or added to
+	return n + 2 // a shift or half of a product, and the scaling or addition
 }
 
-// windowed counts the places of a result and of its window, together, where w has something; if
-// inside, then only what is not outside of the axis.
+// windowed counts the pairs of a place of the result and a place of its window that are not in a
+// hole. If inside, it does not count pairs in the padding.
 func windowed(w *device.Window, inside bool) (n int64) {
 	for i := range w.Out {
 		for k := range w.Size {
@@ -135,7 +135,7 @@ func windowed(w *device.Window, inside bool) (n int64) {
 	return n
 }
 
-// elementsRead is how many elements of operand i, an input, c looks at.
+// elementsRead is how many elements of operand i, an input, c reads. A broadcast element counts once.
 func elementsRead(c *device.Command, i int) int64 {
 	a := c.Args
 	switch c.Kernel.Code {
@@ -172,7 +172,7 @@ func matrixRead(a *device.Args, i int) int64 {
 	return distinct(append(slices.Clone(a.Shape), rows, columns), a.Strides[i])
 }
 
-// planes is the space that operand i of Conv, Pool or ArgPool has its strides over.
+// planes is the space over which operand i of a Conv, Pool or ArgPool has its strides.
 func planes(c *device.Command, i int) device.Shape {
 	a := c.Args
 	rows, columns := a.Window[0], a.Window[1]
@@ -187,8 +187,8 @@ func planes(c *device.Command, i int) device.Shape {
 
 func size(s device.Shape) int64 { return int64(s.Size()) }
 
-// distinct returns the number of different elements that a walk over shape by strides comes to. Repeated elements
-// count once. Strides of nil are those of a contiguous operand.
+// distinct returns how many different elements an operand with these strides over shape has: an axis with stride 0
+// repeats the same ones. nil strides are those of a contiguous operand.
 func distinct(shape device.Shape, strides []int) int64 {
 	n := int64(1)
 	for axis, length := range shape {

@@ -50,16 +50,17 @@ func TestWorkOf(t *testing.T) {
 		{"matmul in batches with the same right side", command(device.MatMul, nil, 42, strided(device.Args{Shape: device.Shape{7}, Ints: []int{2, 3, 4}},
 			[]int{8, 4, 1}, []int{0, 3, 1}), f4, f4, f4), Work{42 * 8, 4 * (42 + 56 + 12)}},
 		{"matmul with an expression", command(device.MatMul, Max(Add(x, y), Const(0, f4)), 6, &device.Args{Ints: []int{2, 3, 4}}, f4, f4, f4, f4), Work{6 * 10, 4 * (6 + 8 + 12 + 3)}},
-		// Two images of 5 x 5 in two groups of two channels, and in each three of 3 x 3, padded by one
-		// and in steps of two: 3 x 3 results.
+		// Two images of 5 x 5 with two groups of two input and three output channels. The windows are
+		// 3 x 3, padded by one, in steps of two: 3 x 3 results.
 		{"conv", command(device.Conv, nil, 2*2*3*9, &device.Args{Shape: device.Shape{2, 2, 3}, Ints: []int{2}, Window: &[2]device.Window{
 			{In: 5, Out: 3, Size: 3, Stride: 2, Pad: 1, Step: 1, Holes: 1}, {In: 5, Out: 3, Size: 3, Stride: 2, Pad: 1, Step: 1, Holes: 1}}}, f4, f4, f4),
 			Work{2 * (2 * 2 * 3 * 9) * 2 * 9, 4 * (2*2*3*9 + 2*2*2*25 + 2*3*2*9)}},
-		// Of 3 x 3 pairs of places along an axis with holes of one, those whose sum is even: five.
+		// Along an axis with holes of one, 3 x 3 pairs of a result and a place of the window. The five
+		// with an even sum are not in a hole.
 		{"conv with holes", command(device.Conv, nil, 9, &device.Args{Shape: device.Shape{1, 1, 1}, Ints: []int{1}, Window: &[2]device.Window{
 			{In: 3, Out: 3, Size: 3, Stride: 1, Step: 1, Holes: 2}, {In: 3, Out: 3, Size: 3, Stride: 1, Step: 1, Holes: 2}}}, f4, f4, f4),
 			Work{2 * 25, 4 * (9 + 9 + 9)}},
-		// Along an axis of 4, windows of 3 around each second place, from -1 on: of 0, 1, 2 and 1, 2, 3 all but -1.
+		// Along an axis of 4, the windows are -1, 0, 1 and 1, 2, 3. The place -1 is padding, so 5 count.
 		{"pool", command(device.Pool, ReduceMax, 5*4, &device.Args{Shape: device.Shape{5}, Window: &[2]device.Window{
 			{In: 4, Out: 2, Size: 3, Stride: 2, Pad: 1, Step: 1, Holes: 1}, {In: 4, Out: 2, Size: 3, Stride: 2, Pad: 1, Step: 1, Holes: 1}}}, f4, f4),
 			Work{5 * 25, 4 * (20 + 80)}},
