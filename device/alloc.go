@@ -36,8 +36,8 @@ type Allocator struct {
 
 	allocated atomic.Int64 // bytes of all blocks handed out since the beginning
 	freed     atomic.Int64 // bytes of those that were put back
-	reused    atomic.Int64 // bytes of those that others have got, see Reused
-	peak      atomic.Int64 // the largest difference so far
+	reused    atomic.Int64 // bytes of blocks that got another user without Free, see Reused
+	peak      atomic.Int64 // the largest allocated - freed so far
 	pressure  pressure
 }
 
@@ -46,7 +46,7 @@ type Source interface {
 	// Map returns fresh memory of the given size, a multiple of 8 KiB, at an address that is
 	// a multiple of 2 MiB.
 	Map(bytes int64) (Region, error)
-	// Unmap gives it back.
+	// Unmap gives a region back.
 	Unmap(Region) error
 }
 
@@ -54,31 +54,32 @@ type Source interface {
 type Region struct {
 	Ptr    unsafe.Pointer // host address; nil when the host can't reach the memory
 	Bytes  int64
-	Handle any // what the backend knows it by; nil for host memory
+	Handle any // the backend's name for it; nil for host memory
 
-	base any // of host memory: what the system knows it by
+	base any // of host memory: the system's name for it
 }
 
-// MemoryStats are the numbers of one Allocator, in bytes. Reserved is Live and Cached together.
+// MemoryStats are the numbers of one Allocator, in bytes. Its regions have Live and Cached bytes
+// together.
 type MemoryStats struct {
 	Live   int64 // in blocks that were handed out and not put back
-	Cached int64 // in regions, and in no such block
+	Cached int64 // in regions, but in no such block
 	Peak   int64 // the largest Live so far
-	Limit  int64 // on what regions may take together
+	Limit  int64 // the most that all regions may take together
 	Sizes  []SizeStats
 }
 
-// SizeStats tell about the blocks of one size. Of sizes above 64 KiB there are no classes: they are
+// SizeStats tell about the blocks of one size. Blocks above 64 KiB have no size classes: they are
 // counted together, with a Bytes of 0.
 type SizeStats struct {
 	Bytes  int64 // of each block
-	Live   int64 // blocks
-	Cached int64
+	Live   int64 // how many blocks are handed out
+	Cached int64 // how many are free
 }
 
 // NewAllocator returns an allocator whose regions take no more than limit bytes together. If limit
-// is 0, it is what ASYNCGEN_MEMORY says, or else seven eighths of what the process may have
-// (HostMemoryLimit). It panics if ASYNCGEN_MEMORY is no number.
+// is 0, it is ASYNCGEN_MEMORY or, if that is not set, seven eighths of HostMemoryLimit. NewAllocator
+// panics if it needs ASYNCGEN_MEMORY and that is not a positive number.
 func NewAllocator(src Source, limit int64) *Allocator {
 	if limit <= 0 {
 		var err error
@@ -117,7 +118,7 @@ func (a *Allocator) Alloc(bytes int64) (*Buffer, error) {
 	return b, nil
 }
 
-// Get is Alloc for a Buffer that is there. If it fails, b is as before.
+// Get is Alloc into an existing Buffer. If it fails, b is unchanged.
 func (a *Allocator) Get(b *Buffer, bytes int64) error {
 	p, err := a.place(bytes)
 	if err != nil {
@@ -131,9 +132,8 @@ func (a *Allocator) Get(b *Buffer, bytes int64) error {
 	return nil
 }
 
-// Free puts the block of b back. It may be handed out again at once, so nothing must use it any more. A
-// copy of the Buffer is as good as the one that Alloc returned, but the same block put back twice is a
-// mistake, and panics if it can be seen.
+// Free puts the block of b back. The block may be handed out again at once, so nothing may use it any more. b may be a
+// copy of the Buffer that Alloc returned. To free a block twice is a mistake, and panics if Free can see it.
 func (a *Allocator) Free(b *Buffer) {
 	if b.at.span == nil {
 		return // memory of the Go heap
@@ -150,7 +150,7 @@ func (a *Allocator) Free(b *Buffer) {
 	a.freed.Add(size)
 }
 
-// Tag notes whom the block of b is for, in numbers that mean something to the caller; see Holders.
+// Tag notes who holds the block of b. Callers choose what the numbers mean; see Holders.
 func (b *Buffer) Tag(tag uintptr) {
 	switch s := b.at.span; {
 	case s == nil:
@@ -165,7 +165,7 @@ func (b *Buffer) Tag(tag uintptr) {
 	}
 }
 
-// Offset is the distance, in bytes, from the beginning of the memory that Handle names to that of the buffer.
+// Offset is where the buffer begins in the memory that Handle names, in bytes.
 func (b *Buffer) Offset() int64 {
 	if b.at.span == nil {
 		return 0
@@ -204,10 +204,11 @@ func (p place) pointer() unsafe.Pointer {
 	return unsafe.Add(base, p.offset())
 }
 
-// maxBlock is what the pages of a span can be counted for in an int32, four times over.
+// maxBlock is the most bytes of a block. Its 2**29 pages leave room for sums of page numbers in an int32.
 const maxBlock = 1 << 42
 
-// place finds room. If it has to, it gives cached memory of other sizes back to the system.
+// place finds room for a block: in cached memory; in what a collection of garbage frees, if that is
+// cheap; in a new region; or in a new region after cached memory went back to the system.
 func (a *Allocator) place(bytes int64) (place, error) {
 	if bytes < 0 || bytes > maxBlock {
 		return place{}, fmt.Errorf("%w: %d bytes asked for", ErrOutOfMemory, bytes)
@@ -256,9 +257,9 @@ func (a *Allocator) count(bytes int64) {
 	a.pressIfDue()
 }
 
-// Reused notes that the block of b has been given to somebody else without coming back here in
-// between. For when the collector is called that counts like a block that was put back and handed
-// out again: who needs as much memory has made as much garbage beside it.
+// Reused notes that the block of b got another user without Free and Alloc. It brings the next
+// collection as near as Free and Alloc would: a program that goes through as much memory makes other
+// garbage, too.
 func (a *Allocator) Reused(b *Buffer) {
 	if b.at.span == nil {
 		return // memory of the Go heap
@@ -267,7 +268,7 @@ func (a *Allocator) Reused(b *Buffer) {
 	a.pressIfDue()
 }
 
-// Limit is how many bytes all regions together may take.
+// Limit is the most bytes that all regions together may take.
 func (a *Allocator) Limit() int64 { return a.limit }
 
 // Live is how many bytes are in blocks that were handed out and not put back.
@@ -276,7 +277,7 @@ func (a *Allocator) Live() int64 { return a.allocated.Load() - a.freed.Load() }
 // Peak is the largest Live so far.
 func (a *Allocator) Peak() int64 { return a.peak.Load() }
 
-// Trim gives back to the Source all regions without a live block. It returns how many bytes these were.
+// Trim gives all regions without a live block back to the Source. It returns how many bytes these had.
 func (a *Allocator) Trim() int64 {
 	for i := range a.classes {
 		a.classes[i].trim(&a.heap)
@@ -303,17 +304,17 @@ func (a *Allocator) Stats() MemoryStats {
 	return s
 }
 
-// A Holder is what a caller has tagged with one number.
+// A Holder sums up the live blocks with one tag.
 type Holder struct {
-	Tag    uintptr // 0: nothing was said
+	Tag    uintptr // see Tag; 0: the blocks have none
 	Bytes  int64
 	Blocks int64
 }
 
-// untagged stands for a live block of which nothing was said; 0 for one that is free.
+// untagged is the tag of a live block that Tag was not called for. A free block has 0.
 const untagged = 1
 
-// Holders tells whom the live blocks are for, the largest holder first.
+// Holders returns who holds the live blocks, the largest holder first.
 func (a *Allocator) Holders() []Holder {
 	by := map[uintptr]*Holder{}
 	add := func(tag uintptr, bytes int64) {
@@ -340,5 +341,5 @@ func (a *Allocator) Holders() []Holder {
 	return all
 }
 
-// Close gives all memory back. No block is in use.
+// Close gives all memory back to the Source. No block may be in use.
 func (a *Allocator) Close() { a.Trim() }

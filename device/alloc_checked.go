@@ -8,10 +8,10 @@ import (
 	"unsafe"
 )
 
-// maxCleanup is how long Collect waits for cleanups. Each gives a block of its own back to the system.
+// maxCleanup is how long Collect waits for cleanups. It is longer than in other builds: each cleanup unmaps a region.
 const maxCleanup = 10 * time.Second
 
-// checked says that mistakes in the use of memory are to be noticed, whatever it costs.
+// checked says that this build looks for mistakes in the use of memory, whatever it costs.
 const checked = true
 
 // A protector is a Source that can make memory untouchable.
@@ -51,7 +51,7 @@ func (h *pageHeap) guarded(bytes int64) (*span, error) {
 	return s, nil
 }
 
-// poison fills b with ones, which is NaN in each floating-point type.
+// poison sets all bits of b. That is NaN in each floating-point type.
 func (b *Buffer) poison() {
 	if b.Ptr == nil {
 		return

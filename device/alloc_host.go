@@ -2,15 +2,15 @@ package device
 
 import "unsafe"
 
-// HostMemory is the Source of memory that the host computes in. It is not part of
-// the Go heap: the collector neither moves, scans nor counts it, and what was
-// written to it is not found by it, so no Go pointer may be stored there. (In race builds it is, as the race
-// detector looks at nothing else; and on systems of which we don't know better.)
+// HostMemory is the Source of memory that the host computes in. This memory is not part of the Go
+// heap: the collector neither moves, scans nor counts it, so no Go pointer may be stored there. (It is
+// part of the Go heap in race builds, as the race detector looks at nothing else, and on systems
+// whose calls for memory we do not use.)
 var HostMemory Source = hostMemorySource{}
 
 type hostMemorySource struct{}
 
-// aligned returns the part of raw, which is larger by hugePage, that begins at a multiple of hugePage.
+// aligned returns the part of raw that begins at a multiple of hugePage. It is shorter than raw by hugePage.
 func aligned(raw []byte) []byte {
 	base := unsafe.Pointer(unsafe.SliceData(raw))
 	skip := int(-uintptr(base) & (hugePage - 1))

@@ -9,7 +9,7 @@ import (
 )
 
 func (hostMemorySource) Map(bytes int64) (Region, error) {
-	// What is left over before and behind the aligned part costs addresses, not memory.
+	// The rest before and behind the aligned part costs addresses, not memory.
 	raw, err := syscall.Mmap(-1, 0, int(bytes)+hugePage, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		return Region{}, fmt.Errorf("device: map %d bytes: %w", bytes, err)

@@ -23,7 +23,7 @@ const (
 )
 
 func (hostMemorySource) Map(bytes int64) (Region, error) {
-	// Only what is committed counts, so the alignment costs nothing but addresses.
+	// Only committed memory counts, so the alignment costs nothing but addresses.
 	base, _, err := virtualAlloc.Call(0, uintptr(bytes)+hugePage, memReserve, pageReadWrite)
 	if base == 0 {
 		return Region{}, fmt.Errorf("device: reserve %d bytes: %w", bytes, err)

@@ -6,11 +6,12 @@ import (
 	"syscall"
 )
 
-// adviseHuge asks for pages of 2 MiB, which the first touch of a large block is several times faster with. The
-// system may decline.
+// adviseHuge asks for pages of 2 MiB. They make the first touch of a large block several times faster. The system may
+// decline.
 func adviseHuge(mem []byte) { _ = syscall.Madvise(mem, syscall.MADV_HUGEPAGE) }
 
-// hostMemory is how much memory the process may have, in bytes: what the machine has, or its control groups allow.
+// hostMemory is how much memory the process may have, in bytes: the machine's memory, or less if its control groups
+// have a limit.
 var hostMemory = sync.OnceValue(func() int64 {
 	most := int64(addressable)
 	var info syscall.Sysinfo_t

@@ -4,5 +4,5 @@ package device
 
 func adviseHuge([]byte) {}
 
-// hostMemory would be how much memory the process may have; here it is only a bound.
+// hostMemory is only a bound on how much memory the process may have: these systems are not asked.
 func hostMemory() int64 { return addressable }

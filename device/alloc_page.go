@@ -9,36 +9,36 @@ import (
 const (
 	pageBytes = 8 << 10
 	hugePage  = 2 << 20
-	// A new region is half as large as all regions together, within these bounds, or as large as the
-	// request if that is larger.
+	// A new region is half as large as all regions together, within these bounds. If the request is
+	// larger, the region is as large as the request.
 	minRegion = 8 << 20
 	maxRegion = 64 << 20
 )
 
-// A pageHeap divides regions into spans of pages. A span that is put back is joined with
-// the free ones beside it, so that what is left over of one size serves another.
+// A pageHeap divides regions into spans of pages. A span that is put back is joined with the free ones
+// beside it. So memory that served one size can serve another.
 type pageHeap struct {
 	src   Source
 	limit int64
 
-	mu       sync.Mutex // guards the rest, and all spans except for what a class guards
+	mu       sync.Mutex // guards the rest, and all fields of spans that no class guards
 	bins     [numBins]*span
 	nonempty [numBins / 64]uint64 // bit i: bins[i] is not empty
 	regions  []*region
 	mapped   int64 // bytes of all regions
-	taken    int64 // spans that are not free
-	spare    *span // for reuse, linked by next
+	taken    int64 // how many spans are not free
+	spare    *span // structs for reuse, linked by next
 
 	spans   []*span // by number
-	numbers []int32 // that no span has
+	numbers []int32 // numbers that no span has
 }
 
 // A region is divided into spans without a gap.
 type region struct {
 	Region
 	heap *pageHeap
-	// By page: the number of the span that begins or ends with it. Of pointers the collector would
-	// look at each: 0.5 ms for every GiB, each time.
+	// at has, for the first and the last page of each span, the number of the span. They are not
+	// pointers, as each collection would scan those: 0.5 ms for every GiB.
 	at []int32
 }
 
@@ -53,10 +53,10 @@ type span struct {
 	free     bool
 	next     *span // in its bin, if it is free
 	prev     *span
-	lead     int64   // see guarded
-	tag      uintptr // of a block of its own; 0: the span is free
+	lead     int64   // where its block begins, in bytes; 0 but in checked builds, see guarded
+	tag      uintptr // of a span that is one block; 0: the span is free
 
-	class *class    // of a slab; does not change while it is taken
+	class *class    // of a slab, else nil; does not change while the span is taken
 	used  int32     // slots in use; guarded by the class
 	tags  []uintptr // of the blocks in the slots, 0 where there is none; guarded by the class
 }
@@ -73,8 +73,8 @@ func binOf(n int32) int {
 
 func (h *pageHeap) init(src Source, limit int64) { h.src, h.limit = src, limit }
 
-// take returns a span of at least the given size, a slab of c, or a block of its own if c is nil. Only
-// if grow is set is a region mapped for it.
+// take returns a span of at least the given size. It becomes a slab of c, or one block if c is nil. take
+// maps a new region only if grow is set.
 func (h *pageHeap) take(bytes int64, c *class, grow bool) (*span, error) {
 	n := int32((bytes + pageBytes - 1) / pageBytes)
 	align := int32(1)
@@ -109,7 +109,7 @@ func (h *pageHeap) take(bytes int64, c *class, grow bool) (*span, error) {
 
 func alignUp(x, align int32) int32 { return (x + align - 1) &^ (align - 1) }
 
-// maxLook bounds how many spans of one bin are looked at.
+// maxLook bounds how many spans of one bin fitLocked looks at.
 const maxLook = 32
 
 // fitLocked returns the smallest free span with room for n aligned pages, among the first maxLook
@@ -177,7 +177,7 @@ func (h *pageHeap) addLocked(mem Region) *span {
 	return s
 }
 
-// spanLocked returns a span that is not free.
+// spanLocked returns a span of these pages, in no bin.
 func (h *pageHeap) spanLocked(r *region, first, n int32) *span {
 	s := h.spare
 	if s == nil {
@@ -190,7 +190,7 @@ func (h *pageHeap) spanLocked(r *region, first, n int32) *span {
 	return s
 }
 
-// newSpanLocked returns a span that has a number, and nothing else.
+// newSpanLocked returns a span with a number, and nothing else.
 func (h *pageHeap) newSpanLocked() *span {
 	if last := len(h.numbers) - 1; last >= 0 {
 		s := &span{number: h.numbers[last]}
@@ -239,7 +239,7 @@ func (h *pageHeap) removeLocked(s *span) {
 	s.free, s.prev, s.next = false, nil, nil
 }
 
-// put takes back what take has returned.
+// put takes back a span that take returned.
 func (h *pageHeap) put(s *span) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -268,7 +268,7 @@ func (h *pageHeap) joinLocked(beside, s *span) *span {
 	}
 	h.removeLocked(beside)
 	s.coverLocked(min(s.first, beside.first), s.n+beside.n)
-	// Its tags are kept: the next slab made of it needs them.
+	// It keeps the memory of its tags for the next slab.
 	*beside = span{number: beside.number, next: h.spare, tags: beside.tags}
 	h.spare = beside
 	return s
@@ -288,8 +288,8 @@ func (h *pageHeap) trim() int64 {
 	return before - h.mapped
 }
 
-// unmapLocked gives the region back that is s. If the Source can't take it, its memory is lost; no
-// program can do anything about it.
+// unmapLocked gives back the region whose only span is s. If the Source can't take it, the memory is
+// lost; no program can do anything about it.
 func (h *pageHeap) unmapLocked(s *span) {
 	r := s.region
 	h.spans[s.number] = nil

@@ -26,18 +26,19 @@ func classOf(bytes int64) int {
 	return (shift-6)*perDouble + int(n>>shift)
 }
 
-// A class hands out blocks of one size. They are slots of slabs, spans that it divides evenly.
+// A class hands out blocks of one size. They are slots of slabs; a slab is a span divided evenly into slots.
 type class struct {
 	bytes int64
 	slots int32 // of a slab
 	pages int32 // of a slab
 
 	mu    sync.Mutex // guards the rest, and used and tags of the slabs; taken before pageHeap.mu
-	free  []place    // the last one first: it is most likely in a cache
+	free  []place    // a stack: the last one put back is most likely in a processor's cache
 	slabs []*span
 	_     [24]byte // so that two classes share no cache line
 }
 
+// init makes c class i, the inverse of classOf.
 func (c *class) init(i int) {
 	shift, q := 6, i
 	if i >= 2*perDouble {
@@ -88,7 +89,7 @@ func (c *class) put(p place) {
 	c.free = append(c.free, p)
 }
 
-// trim gives slabs back of which no slot is in use.
+// trim gives back the slabs that have no slot in use.
 func (c *class) trim(h *pageHeap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

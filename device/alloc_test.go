@@ -27,7 +27,7 @@ func allocRand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// A fakeSource maps memory that the host can't reach: nothing but numbers.
+// A fakeSource maps memory that does not exist: regions without a host address.
 type fakeSource struct {
 	mu      sync.Mutex
 	next    int
@@ -122,8 +122,8 @@ func randomBytes(r *rand.Rand, most int) int64 {
 	return n + r.Int64N(n)
 }
 
-// TestAllocatorModel does what a list of all live blocks can check: no two overlap, each is aligned
-// and large enough and keeps what was written to it, and the statistics are right.
+// TestAllocatorModel compares with a list of all live blocks. No two overlap, each is aligned, large
+// enough and keeps what was written to it, and the statistics are right.
 func TestAllocatorModel(t *testing.T) {
 	for name, src := range map[string]Source{"host": HostMemory, "device": &fakeSource{}} {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestAllocatorConcurrent(t *testing.T) {
 	a := NewAllocator(HostMemory, 1<<30)
 	a.pressure.collect = func() {}
 	const goroutines = 4
-	given := make(chan *Buffer, 64) // blocks are put back by others, too
+	given := make(chan *Buffer, 64) // blocks that another goroutine puts back
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		r := rand.New(rand.NewPCG(r.Uint64(), uint64(g)))
@@ -349,7 +349,7 @@ func TestAllocatorLimit(t *testing.T) {
 	for _, b := range blocks {
 		a.Free(b)
 	}
-	// What is cached in small sizes must not be in the way of a large one.
+	// Memory cached in small sizes must not be in the way of a large block.
 	var small []*Buffer
 	for range 1000 {
 		b, err := a.Alloc(4096)
@@ -486,7 +486,7 @@ func TestPressure(t *testing.T) {
 	if peak := a.Stats().Peak; !checked && peak > minPressure+1<<20 {
 		t.Errorf("peak %d, want %d and the last block", peak, minPressure)
 	}
-	// So does one whose blocks go from hand to hand, which makes other garbage by the way.
+	// Nor does a program that reuses its blocks without Free: it makes other garbage meanwhile.
 	collections = 0
 	b, err := a.Alloc(1 << 20)
 	if err != nil {
@@ -503,8 +503,8 @@ func TestPressure(t *testing.T) {
 		t.Errorf("then the peak is %d", s.Peak)
 	}
 	a.Free(b)
-	// One that is faster than the budget allows has more, but spends no more than 5 % of its time, and some to
-	// do without new regions.
+	// A program too fast for the budget has more. It spends no more than 5 % of its time, and some
+	// to do without new regions.
 	collections = 0
 	start := now
 	for range 400_000 {
@@ -514,7 +514,7 @@ func TestPressure(t *testing.T) {
 	if spent, all := time.Duration(collections)*time.Millisecond, now.Sub(start); spent > all/12 || spent < all/40 {
 		t.Errorf("%v of %v were spent collecting", spent, all)
 	}
-	// One that holds much is left alone for longer.
+	// A program that holds much is left alone for longer.
 	var held []*Buffer
 	for range 1000 {
 		b, err := a.Alloc(1 << 20)
@@ -535,7 +535,7 @@ func TestPressure(t *testing.T) {
 	runtime.KeepAlive(held)
 }
 
-// TestCollect checks that what nothing refers to any more is back when Collect returns.
+// TestCollect checks that buffers that nothing refers to are freed when Collect returns.
 func TestCollect(t *testing.T) {
 	a := NewAllocator(HostMemory, 1<<30)
 	const n = 1000
@@ -553,8 +553,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// In a bubble, where no time passes meanwhile, Collect does not wait either for a cleanup of the program's
-// that does not end.
+// Collect does not wait for a cleanup that does not end, not even in a bubble, where no time passes
+// meanwhile.
 func TestCollectInABubble(t *testing.T) {
 	synctest.Test(t, func(*testing.T) { bubble.Outside(func() {}) }) // the first time needs a cleanup of its own
 	begun, end := make(chan bool), make(chan bool)
@@ -581,7 +581,7 @@ func TestCollectInABubble(t *testing.T) {
 	})
 }
 
-// dropWith drops something of which the collector tells f.
+// dropWith drops an object. f runs when the collector finds it.
 //
 //go:noinline
 func dropWith(f func()) { runtime.AddCleanup(new([64]*int), func(int) { f() }, 0) }
@@ -618,7 +618,7 @@ func BenchmarkAllocatorParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkCollect is what a collection costs beside so much memory that is mapped.
+// BenchmarkCollect is what a collection costs beside this much mapped memory.
 func BenchmarkCollect(b *testing.B) {
 	for _, gib := range []int64{0, 1, 8} {
 		b.Run(fmt.Sprintf("%dGiB", gib), func(b *testing.B) {
@@ -639,7 +639,7 @@ func BenchmarkCollect(b *testing.B) {
 	}
 }
 
-// BenchmarkCleanup is what a handle costs that the collector gives back.
+// BenchmarkCleanup is the cost of a handle that a cleanup frees.
 func BenchmarkCleanup(b *testing.B) {
 	for _, bytes := range []int64{64, 512, 1 << 10, 2 << 10, 4 << 10, 64 << 10} {
 		b.Run(fmt.Sprintf("offheap/%d", bytes), func(b *testing.B) {

@@ -7,35 +7,33 @@ import (
 	"unsafe"
 )
 
-// A Backend runs commands on one device. A device that computes while the
-// program goes on (a GPU) has a queue: Submit returns at once, commands run as
-// if in the order of submission, and tickets tell how far it has come. One
-// that is made of the program's own threads (the CPU) says Caps.Synchronous:
-// Submit runs the commands on the calling goroutine, and whoever calls it from
-// several goroutines has seen to it that the commands do not depend on each
-// other.
+// A Backend runs commands on one device. A device that computes while the program goes on (a GPU) has
+// a queue: Submit returns at once, commands run as if in the order of submission, and tickets tell how
+// far the device has come. A device made of the program's own threads (the CPU) says
+// Caps.Synchronous: Submit runs the commands on the calling goroutine. Commands submitted by several
+// goroutines at once must not depend on each other there.
 //
-// A device may be lost: it stays so. Then Alloc, Submit and Wait return errors that wrap ErrLost,
+// A device may be lost, and stays lost. Then Alloc, Submit and Wait return errors that wrap ErrLost,
 // Done reports true, and Failure returns such an error for commands that had not finished. Nothing
 // touches their buffers any more.
 //
 // All methods may be called from several goroutines.
 type Backend interface {
-	// Alloc returns a buffer of at least bytes bytes with undefined contents,
-	// or an error that wraps ErrOutOfMemory. Most backends have an Allocator for that, see MemoryOf.
+	// Alloc returns a buffer of at least bytes bytes with undefined contents, or an error that wraps
+	// ErrOutOfMemory. Most backends have an Allocator for that, see MemoryOf.
 	Alloc(bytes int64) (*Buffer, error)
-	// Free gives back what Alloc has returned, or a copy of that Buffer. Commands that use it have finished.
+	// Free gives back a Buffer that Alloc returned, or a copy of it. All commands that use it must
+	// have finished.
 	Free(b *Buffer)
-	// Submit queues the commands, in order; it may wait for room in the
-	// device's queue, never for a result. The ticket is that of the last
-	// command; those before it have the tickets just below. An error says
-	// that no command was queued (asynchronous) or which one failed first
-	// (synchronous: the ones after it did not run).
+	// Submit queues the commands, in order. It may wait for room in the device's queue, never for a
+	// result. The ticket is that of the last command; those before it have the tickets just below.
+	// On an asynchronous device, an error means that no command was queued. On a synchronous one, it
+	// is the error of the first command that failed; the ones after it did not run.
 	Submit(cmds []Command) (Ticket, error)
 	// Done reports whether the command with ticket t and all before it have
 	// finished, successfully or not.
 	Done(t Ticket) bool
-	// Wait returns nil when Done(t), or the context's error when that ends first.
+	// Wait returns nil once Done(t) is true, or the context's error if the context ends first.
 	Wait(ctx context.Context, t Ticket) error
 	// Failure is the error of the command with ticket t, which is done, or
 	// nil. It is cheap as long as nothing has failed.
@@ -45,8 +43,8 @@ type Backend interface {
 	// Close waits for submitted commands and gives the device up. From then on it computes nothing:
 	// Submit returns an error that wraps ErrClosed, unless all commands are reads (see OnlyReads).
 	// Results that exist can still be read: Alloc and Submit work for reads until all buffers of the
-	// device are freed. Then everything that the device has taken from the system is given back, and
-	// they may return such errors, too. Closing again does nothing.
+	// device are freed. Then the device gives back everything that it has taken from the system, and
+	// Alloc and reads may fail with ErrClosed as well. Closing again does nothing.
 	Close() error
 }
 
@@ -72,19 +70,19 @@ type Caps struct {
 	Simulated      bool // its times come from a model and say nothing about hardware
 	BatchInvariant bool // an element's bits do not depend on how many are computed with it
 	Epilogues      bool // kernels of MatMul may have a Body
-	// what computes with float64, or compares it, fails with ErrUnsupported; Upload, Download, Copy,
-	// Fill, Concat and Gather work
+	// NoFloat64 says that commands that compute with float64, or compare it, fail with ErrUnsupported.
+	// Upload, Download, Copy, Fill, Concat and Gather of float64 work.
 	NoFloat64   bool
 	Description string // for people: "AMD EPYC, 2 workers"
-	Workers     int    // of a synchronous backend: how many commands it is worth running at once
+	Workers     int    // of a synchronous backend: how many commands should run at once
 }
 
 // A Buffer is memory of one device, aligned to 8 bytes at least.
 type Buffer struct {
 	Ptr    unsafe.Pointer // host address; nil when the host can't reach the memory
 	Bytes  int64
-	Handle any   // what the backend knows it by; nil for host memory
-	at     place // in the regions of an Allocator, if it is from one
+	Handle any   // the backend's name for it; nil for host memory
+	at     place // in the regions of an Allocator, if it comes from one
 }
 
 // The errors that backends wrap.
@@ -100,17 +98,17 @@ func HostBuffer(bytes int64) *Buffer {
 	if bytes == 0 {
 		return &Buffer{Ptr: unsafe.Pointer(new(uint64))}
 	}
-	// Objects whose size is a multiple of 64 begin at one, as Go's heap is made today. It makes kernels faster.
+	// In today's Go heap, objects whose size is a multiple of 64 begin at a multiple of 64. It makes kernels faster.
 	words := make([]uint64, (bytes+63)/64*8)
 	return &Buffer{Ptr: unsafe.Pointer(unsafe.SliceData(words)), Bytes: bytes}
 }
 
-// NeedsFree reports whether somebody has to call Backend.Free when b is not used any more. Memory of
-// the Go heap is the collector's business.
+// NeedsFree reports whether somebody has to call Backend.Free when b is not used any more. The
+// collector frees memory of the Go heap.
 func (b *Buffer) NeedsFree() bool { return b.Handle != nil || b.at.span != nil }
 
 // MemoryOf returns the allocator that b.Alloc takes memory from, for statistics and to Trim it. It is nil
-// if b has none: it is optional for a Backend to have a method
+// if b does not have the optional method
 //
 //	Memory() *Allocator
 func MemoryOf(b Backend) *Allocator {
@@ -120,13 +118,13 @@ func MemoryOf(b Backend) *Allocator {
 	return nil
 }
 
-// Reaches reports whether commands of b may write to memory of other: a Copy without Args whose
-// output is a buffer of that. It begins when b comes to it, whatever other does meanwhile: no
-// command for that buffer was submitted before. Once Submit has returned, commands that other is
-// given may use the buffer: the devices see to it that these come after the copy, wherever they
-// read or write it. The copy is Done, and may fail, on b alone; other does not know how it has
-// ended, and runs on what is in the buffer then. The buffer is freed when both have done with it,
-// even if one of them is lost. It is optional for a Backend to have a method
+// Reaches reports whether b can copy into memory of other: by a Copy without Args whose output is a
+// buffer of other. Before the copy is submitted, no command on other may use that buffer: b runs the
+// copy without regard to what other does. Once Submit of the copy has returned, commands submitted to
+// other may use the buffer. The devices make these run after the copy. The copy is Done, and may fail,
+// on b alone: other then uses whatever the buffer contains. The buffer may be freed once the commands
+// of both devices that use it have finished, even if one of the devices is lost. Reaches is false if b
+// does not have the optional method
 //
 //	Reaches(other Backend) bool
 func Reaches(b, other Backend) bool {
@@ -136,14 +134,14 @@ func Reaches(b, other Backend) bool {
 	return false
 }
 
-// TinyOf returns a function that runs a command on the calling goroutine, with the outcome of
-// Submit but without a ticket, or nil if b has none. It is for commands of a few elements, which
-// cost less than to hand them over: whoever asks for one may run it at once. It is optional for a
-// synchronous Backend with host memory to have a method
+// TinyOf returns a function that runs a command on the calling goroutine, with the outcome of Submit
+// but without a ticket. It is for commands of a few elements: running one costs less than handing it
+// to another goroutine. TinyOf returns nil if b does not have the method
 //
 //	RunTiny(c *Command) error
 //
-// A backend that wraps another one, and wants to see all commands, has none.
+// which is optional for a synchronous Backend with host memory. A backend that wraps another one and
+// wants to see all commands does not have it.
 func TinyOf(b Backend) func(c *Command) error {
 	if b, ok := b.(interface{ RunTiny(c *Command) error }); ok {
 		return b.RunTiny
@@ -152,7 +150,7 @@ func TinyOf(b Backend) func(c *Command) error {
 }
 
 // IdleOf returns how long b has had nothing to compute: 0 if it computes, or has never computed
-// anything. It is not ok if b does not tell: it is optional for a Backend to have a method
+// anything. It is not ok if b does not tell, or does not have the optional method
 //
 //	Idle() (time.Duration, bool)
 func IdleOf(b Backend) (idle time.Duration, ok bool) {

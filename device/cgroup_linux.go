@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// cgroupLimit is how much memory the control groups of the process allow it, in bytes, or most if
-// that is less: its own and all above it, of version 1, 2 or both. Root is the root of the file
+// cgroupLimit is the least memory limit, in bytes, of the control groups of the process: its own and
+// all above it, of version 1, 2 or both. It is most if that is less. root is the root of the file
 // system.
 func cgroupLimit(root fs.FS, most int64) int64 {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
@@ -41,8 +41,9 @@ func cgroupLimit(root fs.FS, most int64) int64 {
 	return most
 }
 
-// cgroupMount returns which control group the mount that a line of mountinfo is about shows, and
-// where, if it is of the given kind and, of version 1, about memory.
+// cgroupMount reads a line of mountinfo. ok says that it is a mount of the given kind and, in version
+// 1, of the memory controller. top is the control group at the root of the mount, and at is where it
+// is mounted.
 func cgroupMount(line, kind string) (top, at string, ok bool) {
 	about, super, ok := strings.Cut(line, " - ")
 	f, s := strings.Fields(about), strings.Fields(super)
@@ -52,11 +53,11 @@ func cgroupMount(line, kind string) (top, at string, ok bool) {
 	return unescape.Replace(f[3]), unescape.Replace(f[4]), true
 }
 
-// unescape undoes what mountinfo does with some characters.
+// unescape undoes the escapes of mountinfo.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// below returns where in a mount that shows the group top the group is. Of one that it does not
-// show, it is the top that counts: so it is in most containers.
+// below returns the path of group in a mount whose root is the group top. If group is not below top,
+// it returns the root: in most containers, the root is the group of the process.
 func below(top, group string) string {
 	if top == "/" {
 		return path.Clean("/" + group)
@@ -67,13 +68,14 @@ func below(top, group string) string {
 	return "/"
 }
 
-// limitAlong is the least limit of the group and of those above it, which the mount at a place shows.
+// limitAlong is the least limit of group and of the groups above it, in the mount at the path at. Each
+// group has its limit in the file of the given name.
 func limitAlong(root fs.FS, at, group, file string) int64 {
 	least := int64(addressable)
 	for {
 		name := strings.TrimPrefix(path.Join(at, group, file), "/")
 		if text, err := fs.ReadFile(root, name); err == nil {
-			// else it is "max"
+			// without a limit the text is "max"
 			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
 				least = min(least, n)
 			}

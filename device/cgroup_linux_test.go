@@ -5,7 +5,7 @@ import (
 	"testing/fstest"
 )
 
-// The least limit counts of all groups that the process is in, wherever they are mounted, in both versions.
+// The limit is the least one of all groups that the process is in, wherever they are mounted, in both versions.
 func TestCgroupLimit(t *testing.T) {
 	const (
 		v2     = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"

@@ -8,8 +8,8 @@
 // register themselves: device/cpu and device/sim come with the runtime.
 //
 // A device is named by its backend and a number: "cpu", "sim:0". The default
-// is ASYNCGEN_DEVICE or else the CPU. [WithContext] makes a part of the work on
-// one a scope, which can be waited for and cancelled without the rest.
+// is ASYNCGEN_DEVICE or else the CPU. [WithContext] makes part of the work on a
+// device a scope: it can be waited for and cancelled without the rest.
 package device
 
 import (
@@ -30,14 +30,14 @@ type Device struct{ d *state }
 
 type state struct {
 	name    string
-	index   int // of all opened devices
+	index   int // among all opened devices
 	kind    Kind
 	backend Backend
 	wrapped bool   // made by Wrap: Open does not know it
 	scope   *Scope // nil: none
 	base    *state // in a scope: the device without it
 
-	asked sync.Once // caps are known; of those that are in no scope
+	asked sync.Once // sets caps; not used in a scope
 	caps  Caps
 }
 
@@ -58,8 +58,8 @@ type Driver struct {
 	Count func() (int, error)
 	// Open starts device i. It is called once for each device of a process.
 	Open func(i int) (Backend, error)
-	// Notes are lines for people who wonder why devices are used or not: what was looked for and where, what was
-	// found and not taken. nil: there is nothing to say.
+	// Notes returns lines for people who wonder why a device is used or not: what was looked for and where, what was
+	// found and not used. A driver that has nothing to say leaves it nil.
 	Notes func() []string
 }
 
@@ -85,8 +85,8 @@ func Register(d Driver) {
 	slices.SortFunc(registry.drivers, func(a, b Driver) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// OnOpen has f replace the backend of each device that is opened from now on. It is for packages that wrap
-// the devices of a program which does not know of it, and is called from init functions.
+// OnOpen has f replace the backend of each device that is opened from now on. It is for packages that wrap the devices
+// of a program without a change to the program. It is called from init functions.
 func OnOpen(f func(name string, b Backend) (Backend, error)) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
@@ -159,14 +159,14 @@ func openLocked(name string) (*state, error) {
 	return nil, fmt.Errorf("device: unknown device %q: this program has %s%s", name, strings.Join(names, ", "), hint)
 }
 
-// start opens device i, if the environment says nothing senseless about its memory.
+// start opens device i. It returns an error if ASYNCGEN_MEMORY is not a number of bytes.
 func (drv *Driver) start(i int) (Backend, error) {
 	if _, err := limitFromEnv(); err != nil {
 		return nil, err
 	}
 	var b Backend
 	var err error
-	bubble.Outside(func() { b, err = drv.Open(i) }) // it may begin to tell the time, or start something
+	bubble.Outside(func() { b, err = drv.Open(i) }) // backends start goroutines and read the clock
 	return b, err
 }
 
@@ -186,8 +186,8 @@ func defaultLocked() (*state, error) {
 	return d, nil
 }
 
-// Default returns the device that ASYNCGEN_DEVICE names, or else the CPU. If that can't be opened, the settings
-// are wrong, and the program ends as by [Misconfigured]; Open("") returns the error instead.
+// Default returns the device that ASYNCGEN_DEVICE names, or else the CPU. If that can't be opened, the settings are
+// wrong, and the program ends as by [Misconfigured]. Open("") returns the error instead.
 func Default() Device {
 	d, err := Open("")
 	if err != nil {
@@ -206,20 +206,20 @@ func CPU() Device {
 	return d
 }
 
-// Misconfigured ends the program, with status 2, because of an error in its settings, the
-// environment variables ASYNCGEN_*: it says so in one line on standard error. That is nobody's bug,
-// so there is no stack.
+// Misconfigured ends the program with status 2 because of an error in its settings, the environment
+// variables ASYNCGEN_*. It prints the error on one line of standard error. There is no stack, as no
+// code is wrong.
 func Misconfigured(err error) {
 	fmt.Fprintf(os.Stderr, "asyncgen: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 	os.Exit(2)
 }
 
-// HostMemoryLimit is how much memory the process may have, in bytes, or a bound where the system
-// does not tell: what the machine has or, on Linux, its control groups allow.
+// HostMemoryLimit is how much memory the process may have, in bytes. On Linux, this is the machine's
+// memory, or less if the process's control groups have a limit. Elsewhere it is only a bound.
 func HostMemoryLimit() int64 { return hostMemory() }
 
-// GPU returns the i-th GPU that a backend in this program has found, or an
-// error that says why there is none, for each backend. A simulated device is no GPU.
+// GPU returns the i-th GPU that a backend in this program has found. The error says, for each backend,
+// why there is none. A simulated device is no GPU.
 func GPU(i int) (Device, error) {
 	gpus, why := findGPUs()
 	if i >= 0 && i < len(gpus) {
@@ -248,7 +248,7 @@ func GPUs() []Device {
 	return found
 }
 
-// findGPUs returns the GPUs, and why there are no more: an error for each backend that has none, or can't open one.
+// findGPUs returns the GPUs, and why there are no more: the errors of backends that find none or can't open one.
 func findGPUs() (found []Device, why error) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
@@ -273,8 +273,8 @@ func findGPUs() (found []Device, why error) {
 	return found, why
 }
 
-// Wrap returns a device of its own that runs on b, under a name that need not be
-// unique. Tests and wrappers of backends use it; Open never returns it.
+// Wrap returns a new device that runs on b. Its name need not be unique: Open never returns this
+// device. Wrap is for tests and wrappers of backends.
 func Wrap(name string, kind Kind, b Backend) Device {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
@@ -293,7 +293,7 @@ func (d Device) state() *state {
 // Or returns d, or the default device if d is the zero Device.
 func (d Device) Or() Device { return Device{d.state()} }
 
-// Name is how Open knows the device: "cpu", "sim:0".
+// Name is the name that Open knows: "cpu", "sim:0".
 func (d Device) Name() string { return d.state().name }
 
 // String is Name.
@@ -308,8 +308,8 @@ func (d Device) Kind() Kind { return d.state().kind }
 // Backend runs the device's commands.
 func (d Device) Backend() Backend { return d.state().backend }
 
-// Caps says what the device promises, as its Backend does, which is asked once: a read of a number
-// asks for them, and putting a Description together takes longer than the rest of it.
+// Caps says what the device promises. It asks the Backend only once: each read of a number needs Caps,
+// and making up a Description would take longer than the rest of the read.
 func (d Device) Caps() Caps {
 	s := d.state()
 	if s.base != nil {

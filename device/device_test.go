@@ -8,12 +8,12 @@ import (
 	"unsafe"
 )
 
-// fakeBackend is told apart by its address; nothing of it is called but Caps.
+// A fakeBackend has an identity and Caps. Other methods must not be called.
 type fakeBackend struct {
 	Backend
 	number int
 	caps   Caps
-	asked  int // for them
+	asked  int // how often, for caps
 }
 
 func (b *fakeBackend) Caps() Caps {
@@ -73,7 +73,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What OnOpen replaces is the device that everybody gets.
+// Everybody gets the backend that OnOpen's function returned.
 func TestOnOpen(t *testing.T) {
 	withDrivers(t, driver("sim", KindSimulated, 3), driver("cpu", KindCPU, 1))
 	before := mustOpen(t, "sim:0")
@@ -126,7 +126,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// Backends make an Allocator when they are opened, and that panics.
+// A bad ASYNCGEN_MEMORY is an error of Open, though NewAllocator, which backends call, panics.
 func TestOpenWithAMemoryThatIsNoNumber(t *testing.T) {
 	thrifty := driver("thrifty", KindGPU, 1)
 	thrifty.Open = func(int) (Backend, error) {
@@ -279,7 +279,7 @@ func TestKernelsAreNumbered(t *testing.T) {
 	}
 }
 
-// A wrapped device was found by Open if it had the name of one that was not opened yet.
+// Open once returned a wrapped device with the name of a device that was not opened yet.
 func TestOpenDoesNotFindWrapped(t *testing.T) {
 	withDrivers(t, driver("cpu", KindCPU, 1))
 	w := Wrap("cpu", KindCPU, &fakeBackend{number: 7})
@@ -288,7 +288,7 @@ func TestOpenDoesNotFindWrapped(t *testing.T) {
 	}
 }
 
-// A device knows what its backend promises, in a scope and without, and asks it once.
+// A device has the Caps of its backend, in a scope and without, and asks for them once.
 func TestCaps(t *testing.T) {
 	b := &fakeBackend{caps: Caps{HostMemory: true, Workers: 3}}
 	d := Wrap("caps", KindCPU, b)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Diagnosis is what a driver has to say about its devices.
+// A Diagnosis is what a driver says about its devices.
 type Diagnosis struct {
 	Driver  string
 	Kind    Kind
@@ -14,7 +14,7 @@ type Diagnosis struct {
 	Notes   []string // see Driver
 }
 
-// Diagnose asks each driver of this program for its devices, and opens them. A driver that panics has an error.
+// Diagnose asks each driver of this program for its devices, and opens them. A panic of a driver becomes its Err.
 func Diagnose() []Diagnosis {
 	registry.mu.Lock()
 	drivers := slices.Clone(registry.drivers)

@@ -5,72 +5,69 @@ import (
 	"sync/atomic"
 )
 
-// A Code says which of the fixed ways of computing a Kernel uses. What each
-// reads from its Command is written beside it; Args.Shape and Args.Strides are
-// nil when every operand is contiguous and of the output's shape.
+// A Code says which of the fixed ways of computing a Kernel uses. The comment of each code says what it
+// reads from its Command. Args.Shape and Args.Strides are nil when every operand is contiguous and of
+// the output's shape.
 type Code uint8
 
 const (
-	// Map computes each element of the output from the elements at the same
-	// place of its inputs by Kernel.Body, an expression (package
-	// device/kernel), whose immediates are Command.Imm. N elements; Args.Shape
-	// and Args.Strides broadcast (stride 0) and step through views. The output
-	// is contiguous; it may be an input that is contiguous, at the same place
-	// and of elements of the same size.
+	// Map computes each element of the output from the elements at the same place of its inputs, by
+	// Kernel.Body. This is an expression (package device/kernel); its immediates are Command.Imm.
+	// N elements; Args.Shape and Args.Strides broadcast (stride 0) and step through views. The output
+	// is contiguous. It may be exactly the memory of a contiguous input whose elements have the same
+	// size.
 	Map Code = iota
-	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package device/kernel); or,
-	// where that is a kernel.FoldOf, what an expression makes of the elements at the same place of
-	// all inputs, each with strides of its own. Args.Shape is the input's shape with the kept axes
-	// first, Args.Kept how many these are, Args.Strides[1] the input's strides in that order. The
-	// output is contiguous over the kept axes. The order of combination depends on the reduced length
-	// alone.
+	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package device/kernel). If
+	// Kernel.Body is a kernel.FoldOf, Reduce folds the values of its expression of all inputs
+	// instead; each input has strides of its own. Args.Shape is the input's shape with the kept axes
+	// first, and Args.Kept is how many these are. Args.Strides[1] are the input's strides in that
+	// order. The output is contiguous over the kept axes. The order of combination depends on the
+	// reduced length alone.
 	Reduce
-	// ArgReduce finds where the trailing axes of In[0] have the element that
-	// Kernel.Body, the reducer max or min, folds them to: the int64 index of the
-	// first of equals, or of the first NaN, in row-major order; -1 in nothing.
-	// Arguments as for Reduce.
+	// ArgReduce finds the greatest or the least element along the trailing axes of In[0];
+	// Kernel.Body is the reducer max or min. The result is an int64 index into these axes, in
+	// row-major order: that of the first of equal elements, or of the first NaN, or -1 if there are no
+	// elements. Arguments as for Reduce.
 	ArgReduce
-	// Scan folds the trailing axes of In[0] by Kernel.Body, a reducer, element
-	// by element in row-major order, and keeps each step: the output has as
-	// many elements as the input. Arguments as for Reduce; where Args.Ints is
-	// 1 instead of 0, it goes from the last element to the first. The output fills its N
-	// elements without gaps, in the order that Args.Strides[0], its strides over Args.Shape, says; nil: row-major.
+	// Scan folds the trailing axes of In[0] by Kernel.Body, a reducer, element by element in
+	// row-major order, and keeps each step. So the output has as many elements as the input.
+	// Arguments as for Reduce. If Args.Ints[0] is 1 instead of 0, Scan goes from the last element to
+	// the first. The output fills its N elements without gaps. Args.Strides[0], its strides over
+	// Args.Shape, give their order; nil: row-major.
 	Scan
-	// ArgSort finds the order of the elements along the trailing axes of In[0], by package kernel's
-	// ArgSort: the int64 indices of the first Args.Ints[0] of them, each an index of a row-major
-	// place in these axes. From the least on or, where Args.Ints[1] is 1 instead of 0, from the
-	// greatest. Arguments as for Reduce; the output has the kept axes and then one of length
-	// Args.Ints[0], in the order that Args.Strides[0] says; nil: row-major.
+	// ArgSort sorts the elements along the trailing axes of In[0] as package kernel's ArgSort does.
+	// The result are the int64 indices, into these axes in row-major order, of the first Args.Ints[0]
+	// elements: from the least on or, if Args.Ints[1] is 1 instead of 0, from the greatest. Arguments
+	// as for Reduce. The output has the kept axes and then one of length Args.Ints[0]. It has no
+	// gaps, and Args.Strides[0] give the order of its elements; nil: row-major.
 	ArgSort
-	// Rows computes, of the elements along the trailing axes of In[0], as many others by Kernel.Body,
-	// a function of rows (package device/kernel). Arguments as for Reduce; the output is as that of
-	// Scan. A function that takes eps has it in Imm[0], the Bits of an element, and may have a gain
-	// in In[1] and a bias in In[2], which are the same for all rows: Args.Strides[2] and [3] are
-	// theirs over the trailing axes alone.
+	// Rows applies Kernel.Body, a function of rows (package device/kernel), to the elements along the
+	// trailing axes of In[0]. The result has as many elements. Arguments as for Reduce; the output is
+	// as that of Scan. A function that takes eps has it in Imm[0], the Bits of an element. It may
+	// have a gain in In[1] and a bias in In[2], the same for all rows. Args.Strides[2] and [3] are
+	// their strides over the trailing axes alone.
 	Rows
-	// MatMul is Out[i,j] = sum over k of A[i,k] * B[k,j], accumulated from 0 over k
-	// in increasing order by steps that round once (package device/kernel,
-	// MulAdd), or all of them twice. Args.Ints is m, n, k; Args.Strides[1] and [2] are
-	// the row and column strides of A and B. Out is contiguous. Where
-	// Args.Shape is not empty, there is such a product for each index into
-	// it, and the strides over it stand before those of rows and columns.
+	// MatMul is Out[i,j] = sum over k of A[i,k] * B[k,j]. The sum is accumulated from 0 over k in
+	// increasing order. Each step rounds once (package device/kernel, MulAdd); a device may round
+	// twice in every step instead. Args.Ints is m, n, k; Args.Strides[1] and [2] are the row and
+	// column strides of A and B. Out is contiguous. If Args.Shape is not empty, there is such a
+	// product for each index into it, and the strides over it come before those of rows and columns.
 	//
-	// Where Kernel.Body is not nil, it is an expression (package device/kernel) of the elements that
-	// Out has in the end: operand 0 is the sum, and operand 1 the element of In[2], a vector, for its
-	// column, if there is an In[2]. Args.Strides[3] is one stride, that of the vector; immediates are
-	// Command.Imm. The bits are those of a Map of the product. See Caps.Epilogues.
+	// If Kernel.Body is not nil, it is an expression (package device/kernel) that makes each element
+	// of Out from the sum, its operand 0. Operand 1, if there is an In[2], is the element of that
+	// vector for the column. Args.Strides[3] is one stride, that of the vector; immediates are
+	// Command.Imm. The bits are those of a product followed by a Map. See Caps.Epilogues.
 	MatMul
 	// Conv is, for the planes n,g,o and their elements i,j,
 	//
 	//	Out[n,g,o,i,j] = sum over c, k and l of A[n,g,c,y,x] * B[g,o,c,k,l]
 	//
-	// The windows give the places in A: y is the entry of Args.Window[0] for i and k, and x that of
-	// Args.Window[1] for j and l. Where a window has no entry there is no summand. Elements outside of
-	// A count as 0. The sum is accumulated from 0 over c, k and l in row-major order, like a sum of
-	// MatMul. Args.Shape has the lengths of n, g and o, and Args.Ints that of c. Args.Strides[1] are
-	// the strides of A over n, g, c, rows and columns, and Args.Strides[2] those of B over g, o, c, k
-	// and l. Args.Strides[0] are the strides of Out's planes over n, g and o; nil: contiguous. Each
-	// plane of Out is contiguous.
+	// The windows give the places in A: y is Args.Window[0].At(i, k), and x is Args.Window[1].At(j,
+	// l). Where At reports false there is no summand. Elements outside of A count as 0. The sum is
+	// accumulated from 0 over c, k and l in row-major order, like a sum of MatMul. Args.Shape has the
+	// lengths of n, g and o, and Args.Ints that of c. Args.Strides[1] are the strides of A over n, g,
+	// c, rows and columns, and Args.Strides[2] those of B over g, o, c, k and l. Args.Strides[0] are
+	// the strides of Out's planes over n, g and o; nil: contiguous. Each plane of Out is contiguous.
 	Conv
 	// Pool folds windows of planes by Kernel.Body, the reducer sum or max. Element i,j of a plane of
 	// Out folds the elements y,x of the same plane of In[0], in row-major order over k and l, with y
@@ -78,24 +75,25 @@ const (
 	// of no elements is -Inf. Args.Shape numbers the planes, and Args.Strides[1] are the strides of
 	// In[0] over Args.Shape, rows and columns. The output is contiguous.
 	Pool
-	// ArgPool gives the int64 index, in the plane in row-major order, of the element that Pool by the
-	// reducer max gives: that of the first of equal ones, or of the first NaN; -1 if there is none.
-	// The arguments are those of Pool.
+	// ArgPool finds the greatest element of each window; Kernel.Body is the reducer max. The result is
+	// an int64 index into the plane, in row-major order: that of the first of equal elements, or of
+	// the first NaN, or -1 if there are no elements. The arguments are those of Pool.
 	ArgPool
 	// Gather selects elements of In[0] by the int64 indices In[1]. For each place in Args.Shape, the
-	// output has the element of In[0] at that place by its strides, moved on by Args.Ints[1] elements
-	// times the index at that place. Indices are at least [Args.LeastIndex] and below Args.Ints[0];
-	// negative ones count from Args.Ints[0]. If one is not, the command fails with an [IndexError]
-	// about the first such, in row-major order. N elements; the output is contiguous.
+	// strides of In[0] lead to an element, and the index at that place leads Args.Ints[1] elements
+	// times the index further: that element goes to the output. Indices are at least
+	// [Args.LeastIndex] and below Args.Ints[0]; negative ones count from Args.Ints[0]. If an index is
+	// out of range, the command fails with an [IndexError] about the first such index in row-major
+	// order. N elements; the output is contiguous.
 	Gather
-	// ScatterAdd is the reverse of Gather: the N elements of the output begin
-	// as 0, and each element of In[0] over Args.Shape is added to the one that
-	// Args.Strides[0] and the index from In[1] lead to, in row-major order.
+	// ScatterAdd is the reverse of Gather. The N elements of the output begin as 0. Each element of
+	// In[0] over Args.Shape is added, in row-major order, to the element of the output that
+	// Args.Strides[0] and the index from In[1] lead to.
 	ScatterAdd
-	// Copy copies In[0], a view, to the output. N elements; Args.Shape and Args.Strides[1] where the
-	// view is not contiguous, and Args.Strides[0] where the output is not: then the elements in
-	// between keep their values. Without Args the output may be memory of another device, see
-	// [Reaches].
+	// Copy copies In[0], a view, to the output. N elements. Args.Shape and Args.Strides[1] describe a
+	// view that is not contiguous. Args.Strides[0] describe an output that is not contiguous: the
+	// elements in between keep their values. Without Args the output may be memory of another device,
+	// see [Reaches].
 	Copy
 	// Concat puts Args.Parts side by side. Each of the Args.Shape[0] rows of the output has Part.N
 	// elements of each part, in the order of the parts. N elements in all. A part has as many rows as
@@ -103,18 +101,17 @@ const (
 	Concat
 	// Fill sets N elements to Imm[0], the bits of one element.
 	Fill
-	// Iota sets element i to Imm[0] + i*Imm[1], in the arithmetic of the
-	// output's dtype, the bits of whose values the immediates are.
+	// Iota sets element i to Imm[0] + i*Imm[1]. The immediates are the bits of values of the output's
+	// dtype, and the arithmetic is that of this dtype.
 	Iota
 	// Random draws N elements from the Philox stream with the key Imm[0],
 	// starting at position Imm[1], distributed as Kernel.Body says (package
 	// device/kernel). Args.Ints is lo, hi for random integers from [lo, hi).
 	Random
-	// Math computes N float64 elements from those at the same place of one or
-	// two inputs by Kernel.Body, a function of Go's package math (package
-	// device/kernel), with the bits that it gives on the host. All operands are
-	// contiguous. A device that is not made of the host's processors need not be
-	// able to: its commands then fail with ErrUnsupported.
+	// Math computes N float64 elements from those at the same place of one or two inputs, by
+	// Kernel.Body. This is a function of Go's package math (package device/kernel), and the bits are
+	// those that it gives on the host. All operands are contiguous. Only the host's processors have
+	// to support Math; on other devices, such commands may fail with ErrUnsupported.
 	Math
 	// Upload copies N elements from In[0], a buffer of host memory, to Out, a buffer of the
 	// device. Both are contiguous.
@@ -158,9 +155,8 @@ func (c Code) String() string {
 // MaxOperands is how many buffers a Command holds in place: the output and up to three inputs.
 const MaxOperands = 4
 
-// A Kernel is a computation that backends know how to run, for fixed element
-// types. Kernels are made once, by NewKernel, and compared by identity; a
-// backend keeps what it compiled for one under its ID.
+// A Kernel is a computation that backends know how to run, for fixed element types. Kernels are made
+// once, by NewKernel, and compared by identity. A backend keeps compiled code under a kernel's ID.
 type Kernel struct {
 	ID   int    // dense, from 0
 	Name string // for people: "add", "sum"
@@ -192,8 +188,8 @@ type Command struct {
 	Buf    [MaxOperands]*Buffer // the output, then the inputs
 	Off    [MaxOperands]int     // where each operand begins in its buffer, in elements
 	Imm    [2]uint64            // immediates, as the kernel's Code says
-	Args   *Args                // nil where the fields above say all
-	Stamp  *Stamp               // its times by a VirtualClock; nil: nobody wants to know
+	Args   *Args                // nil if the fields above say all
+	Stamp  *Stamp               // its times by a VirtualClock; nil: nobody needs them
 }
 
 // Args are the parts of a Command that most commands do not have.
@@ -206,8 +202,9 @@ type Args struct {
 	Parts   []Part             // see Concat
 }
 
-// LeastIndex is the least index that Gather and ScatterAdd take: -Ints[0], or 0 where there is an Ints[2] that is 1, as
-// there is for numbers of classes, which don't count from the end.
+// LeastIndex is the least index that Gather and ScatterAdd accept: -Ints[0], or 0 if Ints has a
+// third element and that is
+// 1. The latter is for numbers of classes: they don't count from the end.
 func (a *Args) LeastIndex() int64 {
 	if len(a.Ints) > 2 && a.Ints[2] == 1 {
 		return 0
@@ -222,9 +219,9 @@ type Part struct {
 	N   int // elements of a row
 }
 
-// A Window says which elements of an axis are looked at together, see [Conv]: for place i of the
-// result and place k of the window the one with the index (i*Stride - Pad + k*Step) / Holes, or
-// nothing where that is not an integer.
+// A Window says which elements of an axis are combined into a place of the result, see [Conv]. Place i
+// of the result and place k of the window stand for the element with the index
+// (i*Stride - Pad + k*Step) / Holes, or for none if that is not an integer.
 type Window struct {
 	In, Out, Size int // how many elements, places of the result, and places of the window there are
 	Stride        int // at least 1
@@ -232,15 +229,16 @@ type Window struct {
 	Holes         int // at least 1
 }
 
-// At is the index of the element for place i of the result and place k of the window: perhaps outside of
-// the axis. It reports false where there is nothing.
+// At is the index of the element for place i of the result and place k of the window. It may be outside
+// of the axis. ok is false if there is no element.
 func (w *Window) At(i, k int) (index int, ok bool) {
 	at := i*w.Stride - w.Pad + k*w.Step
 	index = at / w.Holes
 	return index, at == index*w.Holes
 }
 
-// An IndexError is how a command fails whose indices are values.
+// An IndexError is the failure of a command that reads its indices from a buffer, and finds one out of
+// range.
 type IndexError struct {
 	Index  int64
 	Length int // of the axis

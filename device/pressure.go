@@ -11,25 +11,25 @@ import (
 	"github.com/asyncgen/asyncgen/internal/bubble"
 )
 
-// Blocks are put back when the collector finds that nothing refers to their
-// Buffers any more. Left to itself it would come too late: it sees handles of a few hundred bytes, not
-// the megabytes behind them. So an Allocator drives it.
+// Blocks are put back when the collector finds that nothing refers to their Buffers any more. Left to
+// itself, the collector would run too late: it sees handles of a few hundred bytes, not the megabytes
+// behind them. So an Allocator calls it.
 
 const (
-	minPressure = 64 << 20 // bytes handed out, at least, after which the collector is called
-	idleFactor  = 19       // so many times as long as a collection took there is none: 5 % of the time at most
+	minPressure = 64 << 20 // the collector is called after this many bytes are handed out, or later
+	idleFactor  = 19       // a collection is followed by a pause this many times as long: 5 % of the time at most
 )
 
 // pressure decides when an Allocator calls the collector.
 type pressure struct {
-	due atomic.Int64 // as soon as Allocator.handedOut is there, somebody looks
+	due atomic.Int64 // press is called when Allocator.handedOut has reached this
 
-	mu      sync.Mutex    // held while somebody collects; guards the rest
+	mu      sync.Mutex    // held during a collection; guards the rest
 	earlier int64         // handedOut when the last collection ended
 	need    int64         // how much has to be handed out before the next one
 	rested  time.Time     // when the next one may begin
-	took    time.Duration // the last collection
-	spent   time.Duration // on collections beyond the 5 %, to do without a new region
+	took    time.Duration // how long the last collection took
+	spent   time.Duration // time for collections beyond the 5 %, see collectInstead
 	collect func()
 	now     func() time.Time
 }
@@ -40,7 +40,7 @@ func (p *pressure) init() {
 	p.collect, p.now = Collect, bubble.Now
 }
 
-// handedOut is how many bytes somebody has got since the beginning.
+// handedOut is how many bytes were handed out since the beginning, with those of Reused.
 func (a *Allocator) handedOut() int64 { return a.allocated.Load() + a.reused.Load() }
 
 func (a *Allocator) pressIfDue() {
@@ -49,7 +49,7 @@ func (a *Allocator) pressIfDue() {
 	}
 }
 
-// press calls the collector if it is time. Whoever comes meanwhile goes on.
+// press calls the collector if it is time. It does nothing while another goroutine does so.
 func (a *Allocator) press() {
 	p := &a.pressure
 	if !p.mu.TryLock() {
@@ -69,7 +69,7 @@ func (a *Allocator) press() {
 	a.collectLocked(start)
 }
 
-// collectLocked calls the collector. It is start now, and a.pressure.mu is held.
+// collectLocked calls the collector. start is the time now, and a.pressure.mu is held.
 func (a *Allocator) collectLocked(start time.Time) {
 	p := &a.pressure
 	p.due.Store(math.MaxInt64)
@@ -88,9 +88,10 @@ func (a *Allocator) collectLocked(start time.Time) {
 const touchRate = 1
 
 // collectInstead calls the garbage collector instead of mapping a region for a block of the given
-// size, if there may be enough garbage and a collection is cheaper. It reports whether it has. One
-// collection costs less than a region, but more will be needed. So collections get 5 % of the time
-// and, beyond that, half of the cost of a region; then the region is mapped.
+// size, if there may be enough garbage and a collection is cheaper. It reports whether it did. One
+// collection costs less than a region, but without the region there will be more of them. So
+// collections get 5 % of the time and, beyond that, half of the cost of a region. After that,
+// collectInstead reports false, and the region is mapped.
 func (a *Allocator) collectInstead(bytes int64) bool {
 	p := &a.pressure
 	region := max(bytes, minRegion)
@@ -116,7 +117,7 @@ func (a *Allocator) collectInstead(bytes int64) bool {
 // Collect runs the garbage collector, and returns when the Buffers that nothing refers to any more
 // have been freed. To that end it waits for the cleanups of package runtime that are due, but no
 // longer than maxCleanup: cleanups of the program may be slow, or wait for the caller.
-func Collect() { bubble.Outside(collect) } // where time passes
+func Collect() { bubble.Outside(collect) } // in a bubble, no time passes and maxCleanup never ends
 
 func collect() {
 	runtime.GC()
@@ -128,7 +129,7 @@ func collect() {
 	}
 }
 
-// Reclaim is Collect for when memory has run out. It reports whether any of a's blocks have come back meanwhile.
+// Reclaim is Collect for when memory has run out. It reports whether any of a's blocks were freed meanwhile.
 func (a *Allocator) Reclaim() bool {
 	before := a.freed.Load()
 	Collect()

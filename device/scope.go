@@ -24,11 +24,11 @@ type member struct {
 	ctx    context.Context
 	noted  atomic.Int64 // see Note
 
-	inBubble bool                  // ctx may be one of a bubble of testing/synctest, which nobody outside may ask
-	ended    atomic.Pointer[error] // then, its cause, as far as it is known that it has ended
+	inBubble bool                  // ctx may belong to a bubble of testing/synctest: no goroutine outside may ask it
+	ended    atomic.Pointer[error] // if inBubble: the cause of the end, once that is known
 }
 
-// err is the cause of the end of m's context, or nil.
+// err is the cause of the end of m's context; nil while the context has not ended.
 func (m *member) err() error {
 	switch {
 	case !m.inBubble && m.ctx.Err() != nil:
@@ -54,18 +54,17 @@ var scopes struct {
 	made int
 }
 
-// WithContext returns dev as a scope of its own: the same device, but what is made on it, and every
-// result that depends on something made on it, belongs to the scope. A result that depends on
-// several scopes belongs to all of them. If dev is a scope itself, what belongs to the new one
-// belongs to dev, too.
+// WithContext returns a Device that is the same device as dev, but a scope. Tensors made on it belong to
+// the scope, and so does every result that depends on one of them. A result that depends on several
+// scopes belongs to all of them. If dev is a scope itself, everything in the new one is in dev, too.
 //
-// When ctx ends, operations that belong to the scope and have not begun fail with its cause,
-// instead of running, and so does what depends on them. They do so in their turn: a read that has
-// to end with the context takes it (ItemContext). All others are left alone, and what has been
-// computed can be read. Waiting for the scope, asyncrt.Synchronize(dev), is waiting for these
-// operations alone. A scope needs no closing.
+// When ctx ends, operations of the scope that have not begun fail with its cause instead of running,
+// and operations that depend on them fail, too. Each fails when its turn comes. So a read that has to
+// end with the context takes the context itself (ItemContext). Other operations are left alone, and
+// computed results can still be read. asyncrt.Synchronize of the scope waits for its operations
+// alone. A scope needs no closing.
 //
-// The result is another Device than dev; [Device.Unscoped] gives that back.
+// The result is not equal to dev. [Device.Unscoped] returns the device without scopes.
 func WithContext(ctx context.Context, dev Device) Device {
 	scopes.mu.Lock()
 	scopes.made++
@@ -108,7 +107,7 @@ func Join(d, other Device) (Device, bool) {
 	return d.Within(other), d.Unscoped() == other.Unscoped()
 }
 
-// Within returns d in its own scopes and in those of other, which may be another device.
+// Within returns d in its own scopes and in those of other. other may be a different device.
 func (d Device) Within(other Device) Device {
 	d = d.Or()
 	a, b := d.Scope(), other.Scope()
@@ -124,7 +123,7 @@ func (d Device) Within(other Device) Device {
 	return s.on(d.state())
 }
 
-// on returns the device d in s instead of the scope it may be in.
+// on returns the device d in the scope s. If d is in a scope, s replaces it.
 func (s *Scope) on(d *state) Device {
 	if d.scope != nil {
 		d = d.base
@@ -152,7 +151,7 @@ func (s *Scope) Err() error {
 	return nil
 }
 
-// Note notes that something that belongs to s was not finished before t, by a [VirtualClock].
+// Note notes that an operation of s finished at t or later, by a [VirtualClock].
 func (s *Scope) Note(t time.Duration) {
 	for _, m := range s.members {
 		for at := m.noted.Load(); int64(t) > at && !m.noted.CompareAndSwap(at, int64(t)); at = m.noted.Load() {
@@ -160,8 +159,8 @@ func (s *Scope) Note(t time.Duration) {
 	}
 }
 
-// Noted returns the latest time noted for work of s. If s is made of several scopes, work of some of
-// these, but not of all, may make it later.
+// Noted returns the latest time noted for work of s. If s combines several scopes, the result may be
+// later than that: each scope alone has work as well.
 func (s *Scope) Noted() time.Duration {
 	noted := s.members[0].noted.Load()
 	for _, m := range s.members {
@@ -170,7 +169,7 @@ func (s *Scope) Noted() time.Duration {
 	return time.Duration(noted)
 }
 
-// Within reports whether all that belongs to s belongs to t.
+// Within reports whether everything that belongs to s also belongs to t.
 func (s *Scope) Within(t *Scope) bool {
 	for _, m := range t.members {
 		if !slices.Contains(s.members, m) {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// A VirtualClock is the time of a program by a model: it moves when the program does something, by
-// as much as the model says, and never by itself. All devices of a process whose times come from a
-// model share one. The zero clock is at 0. It never goes back.
+// A VirtualClock is the time of a program according to a model. It moves when the program does
+// something, by as much as the model says. It never moves by itself, and never back. All devices of a
+// process whose times come from a model share one clock. The zero clock is at 0.
 //
-// What is a program's time when several goroutines use such devices is theirs to know: each of them
-// moves the one clock.
+// If several goroutines use such devices, each of them moves the one clock. What its time then means
+// is up to the program.
 type VirtualClock struct{ now atomic.Int64 }
 
 // Now is the time of the program.
@@ -21,7 +21,8 @@ func (c *VirtualClock) Spend(d time.Duration) time.Duration {
 	return time.Duration(c.now.Add(int64(d)))
 }
 
-// Reach moves the clock to t, unless it is there: the program has waited until then. It returns for how long.
+// Reach moves the clock to t, unless it is there or later: the program has waited until then. It returns how long it
+// waited.
 func (c *VirtualClock) Reach(t time.Duration) (waited time.Duration) {
 	for {
 		now := c.now.Load()
@@ -34,27 +35,29 @@ func (c *VirtualClock) Reach(t time.Duration) (waited time.Duration) {
 	}
 }
 
-// A Stamp is the times of a command by a VirtualClock.
+// A Stamp has the times of a command by a VirtualClock.
 type Stamp struct {
-	// when the program wanted it, and what the device can't know of is there; written before Submit
+	// Issued is when the program enqueued the command, or when its inputs on other devices were
+	// ready, if that is later. It is written before Submit.
 	Issued   time.Duration
 	finished atomic.Int64
 }
 
-// Finish notes when the command is seen to be finished. A backend does so before it is Done.
+// Finish notes when the program can see that the command has finished. A backend calls it before the
+// command is Done.
 func (s *Stamp) Finish(t time.Duration) { s.finished.Store(int64(t)) }
 
 // Finished is what Finish has noted, or 0.
 func (s *Stamp) Finished() time.Duration { return time.Duration(s.finished.Load()) }
 
-// VirtualOf returns the clock that b's times are by, and what it costs a program to enqueue a
-// command. It is nil if they are real: it is optional for a Backend to have a method
+// VirtualOf returns the clock of b's times, and what it costs a program to enqueue a command. The clock
+// is nil if the times are real: the method
 //
 //	Virtual() (clock *VirtualClock, host time.Duration)
 //
-// Then what Done says has nothing to do with the clock: results are there as soon as they are, and
-// whoever waits for one in the name of the program moves the clock to the time that the backend
-// notes in Command.Stamp.
+// is optional for a Backend. On a backend with a clock, Done does not depend on the clock: it is true
+// as soon as the result really exists. Whoever waits for a result on behalf of the program moves the
+// clock to the time that the backend has noted in Command.Stamp.
 func VirtualOf(b Backend) (clock *VirtualClock, host time.Duration) {
 	if b, ok := b.(interface {
 		Virtual() (*VirtualClock, time.Duration)
