@@ -6,7 +6,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// testConcat puts parts side by side: many, none, and some of them twice.
+// testConcat puts parts side by side: a few or many, some without elements, some twice.
 func testConcat(s *suite) {
 	for range 30 {
 		concat(s, ordinary[float32])

@@ -1,9 +1,8 @@
 // Package devicetest says what every backend must do, as tests.
 //
-// The expected values come from plain loops in this package, in float64 and
-// int64, not from package kernel; only where a result is defined to the last bit
-// (the order of reductions, the random stream) is it compared with
-// kernel's definition as well.
+// The expected values come from plain loops in this package, in float64 and int64, not from package
+// kernel. Results that are defined to the last bit (the order of reductions, the random stream) are
+// also compared with kernel's definition.
 package devicetest
 
 import (
@@ -21,19 +20,19 @@ import (
 
 // Options change how TestBackend tests.
 type Options struct {
-	// Seed is that of random shapes and values. 0 is DEVICETEST_SEED in the
-	// environment, or else another one each time. It is logged.
+	// Seed is the seed of random shapes and values. 0 stands for DEVICETEST_SEED in the environment or,
+	// if that is not set, a different seed each time. The seed is logged.
 	Seed uint64
 }
 
-// TestBackend checks all that a backend promises: what each Code computes for
-// every type, primitive, reducer and distribution, on views and without elements;
-// that results do not depend on what is computed together, where the
-// backend says so; tickets, order, failures, memory. It needs b for itself and closes it.
+// TestBackend checks all that a backend promises: what each Code computes for every type, primitive,
+// reducer and distribution, on views and without elements; that results do not depend on what is
+// computed together with them, if the backend says so; tickets, order, failures and memory.
+// TestBackend needs b for itself and closes it.
 //
-// A backend passes or it is not one: there is nothing to opt out of. Only with -short, which is for
-// runs with the race detector, is left out what a Code computes: such commands are submitted and
-// waited for one after the other, as those of a few others are.
+// A backend passes or it is not one: it can't opt out of a test. -short, which is for runs with the
+// race detector, leaves out what Codes compute: those tests run one command after the other, and
+// would find no more races.
 func TestBackend(t *testing.T, b device.Backend, o Options) {
 	if o.Seed == 0 {
 		o.Seed, _ = strconv.ParseUint(os.Getenv("DEVICETEST_SEED"), 10, 64)
@@ -112,7 +111,7 @@ type suite struct {
 
 type number interface{ float32 | float64 | int64 }
 
-// kernelFor are kernels of the Codes that need nothing but a type.
+// kernelFor returns a kernel of a Code that needs nothing but a type.
 func kernelFor(code device.Code, dt device.DType) *device.Kernel { return plain[code][dt] }
 
 var plain = map[device.Code]map[device.DType]*device.Kernel{}
@@ -127,7 +126,7 @@ func init() {
 	}
 }
 
-// mapKernel computes e for each element.
+// mapKernel returns a kernel that computes e for each element.
 func mapKernel(e *kernel.Expr) *device.Kernel {
 	in := make([]device.DType, e.Args())
 	for _, x := range e.Nodes() {
@@ -206,8 +205,8 @@ func get[T device.Element](s *suite, buf *device.Buffer, n int) []T {
 	return device.Slice[T](out, 0, n)
 }
 
-// compute runs c, which lacks only its output, and returns that. It checks
-// that nothing beside the output was written.
+// compute gives c an output, runs it and returns the output. It checks that nothing beside the output
+// was written.
 func compute[T device.Element](s *suite, c device.Command) []T {
 	s.Helper()
 	guard := 1 + s.rnd.IntN(20)

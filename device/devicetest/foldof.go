@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// testReduceOf folds what expressions make of several inputs.
+// testReduceOf folds expressions of several inputs.
 func testReduceOf(s *suite) {
 	for range 12 {
 		reduceOf[float32](s)
@@ -56,7 +56,7 @@ func reduceOf[T number](s *suite) {
 			}
 		}
 	}
-	// Bools of numbers.
+	// An expression from numbers to bools.
 	c, elements := reduction(s, ordinary[T])
 	c.Kernel = device.NewKernel("all less", device.Reduce, kernel.FoldOf{By: kernel.ReduceAll, Expr: kernel.Lt(x, y)}, device.Bool, dt, dt)
 	others := over(s, &c, 2, func(s *suite, n int) []T {
@@ -77,7 +77,7 @@ func reduceOf[T number](s *suite) {
 	}
 }
 
-// over makes operand i of a Reduce command, and returns the elements that each result is made of.
+// over makes operand i of a Reduce command, and returns its elements for each result.
 func over[T device.Element](s *suite, c *device.Command, i int, values func(*suite, int) []T) (elements [][]T) {
 	shape, kept := c.Args.Shape, c.Args.Kept
 	strides, span := s.view(shape)

@@ -7,8 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// reduction is a random Reduce command without its kernel and output, and the
-// elements that each result is made of.
+// reduction is a random Reduce command without its kernel and output, and the elements of each result.
 func reduction[T device.Element](s *suite, values func(*suite, int) []T) (c device.Command, elements [][]T) {
 	shape := s.shape()
 	if s.rnd.IntN(6) == 0 {
@@ -76,7 +75,7 @@ func reduceFloats[T float32 | float64](s *suite) {
 				want += float64(v)
 				size += math.Abs(float64(v))
 			}
-			// What holds for any order of summation, this one included.
+			// This bound holds for any order of summation.
 			if bound := float64(len(elements[i])) * (epsilon[T]() + 0x1p-53) * size; math.Abs(float64(got)-want) > bound {
 				s.Fatalf("sum of %d elements is %v, want %v within %v", len(elements[i]), got, want, bound)
 			}
@@ -84,7 +83,7 @@ func reduceFloats[T float32 | float64](s *suite) {
 		c, elements = reduction(s, func(s *suite, n int) []T {
 			x := make([]T, n)
 			for i := range x {
-				x[i] = T(math.Exp(s.rnd.NormFloat64() / 5000)) // also the power of one by broadcasting stays in range
+				x[i] = T(math.Exp(s.rnd.NormFloat64() / 5000)) // its power by broadcasting stays in range, too
 			}
 			return x
 		})
@@ -119,7 +118,7 @@ func exactly[T device.Element](s *suite, r kernel.Reducer, values func(*suite, i
 	}
 }
 
-// testReduceTree compares with the order that is defined, to the last bit.
+// testReduceTree compares with the defined order, to the last bit.
 func testReduceTree(s *suite) {
 	tree[float32](s)
 	tree[float64](s)
@@ -249,7 +248,7 @@ func multiply[T number](s *suite, rounding *roundings) {
 	}
 }
 
-// roundings are in how many ways products can have been rounded, by what was seen.
+// roundings are the ways of rounding that some product seen so far rules out.
 type roundings struct{ notOnce, notTwice bool }
 
 func (r *roundings) note(isOnce, isTwice bool) {
@@ -259,8 +258,8 @@ func (r *roundings) note(isOnce, isTwice bool) {
 
 func (r *roundings) none() bool { return r.notOnce && r.notTwice }
 
-// testMatMulOrder sees whether products are accumulated over k in increasing
-// order: big numbers that cancel swallow what comes between them.
+// testMatMulOrder checks that products are accumulated over k in increasing order. It adds ones and two
+// big numbers that cancel; the ones between these are lost.
 func testMatMulOrder(s *suite) {
 	for _, size := range [][3]int{{1, 1, 600}, {1, 40, 600}, {40, 1, 600}, {7, 5, 600}, {64, 64, 300}} {
 		m, n, k := size[0], size[1], size[2]
@@ -283,7 +282,8 @@ func testMatMulOrder(s *suite) {
 			b[i] = 1
 		}
 		c := device.Command{Kernel: kernelFor(device.MatMul, device.Float32), N: m * n, Buf: [4]*device.Buffer{nil, put(s, a), put(s, b)}, Args: &device.Args{Ints: []int{m, n, k}}}
-		// Adding ones to 2**30+big one by one changes nothing in float32, nor does 2**30 know about the ones before.
+		// At 2**30, neighbouring float32s are 128 apart. So adding a one changes nothing, and 2**30 plus the
+		// ones before it is rounded.
 		want := float32(0)
 		for q := range k {
 			want += value(q)
@@ -311,7 +311,8 @@ func testBatchInvariance(s *suite) {
 	}
 }
 
-// productsAlone computes rows, columns and elements of a product by themselves.
+// productsAlone computes a product, and its rows, columns and elements in commands of their own. The
+// bits must be the same.
 func productsAlone[T number](s *suite) {
 	if lacks[T](s) {
 		return
@@ -340,7 +341,8 @@ func productsAlone[T number](s *suite) {
 	part(i, j, 1+s.rnd.IntN(m-i), 1+s.rnd.IntN(n-j))
 }
 
-// rowsAlone reduces rows together, as columns of the transposed matrix, and one by one.
+// rowsAlone reduces rows together, as columns of the transposed matrix, and one by one. The bits must be
+// the same.
 func rowsAlone[T float32 | float64](s *suite) {
 	if lacks[T](s) {
 		return
@@ -376,7 +378,7 @@ func rowsAlone[T float32 | float64](s *suite) {
 	}
 }
 
-// piecesAlone computes pieces of an element-wise operation.
+// piecesAlone computes an element-wise operation as a whole and in pieces. The bits must be the same.
 func piecesAlone[T float32 | float64](s *suite) {
 	if lacks[T](s) {
 		return

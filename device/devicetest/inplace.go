@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// testInPlace computes each primitive, and random expressions, with the output where an input is,
-// and expects the bits that there are when it has memory of its own.
+// testInPlace computes each primitive, and random expressions, into the memory of an input. The bits
+// must be the same as in memory of their own.
 func testInPlace(s *suite) {
 	for _, p := range kernel.Prims() {
 		for _, dt := range device.DTypes() {
@@ -34,7 +34,7 @@ func testInPlace(s *suite) {
 		}
 		s.inPlace(s.expression(types, out, out, 4), types, shape)
 	}
-	// So much that a backend may compute parts of it at once.
+	// Enough elements that a backend may compute parts at the same time.
 	for _, dt := range []device.DType{device.Float32, device.Float64} {
 		x, y := kernel.Arg(0, dt), kernel.Arg(1, dt)
 		for _, e := range []*kernel.Expr{kernel.Add(x, y), kernel.Sub(kernel.Mul(y, y), kernel.Tanh(x))} {
@@ -43,7 +43,7 @@ func testInPlace(s *suite) {
 	}
 }
 
-// primitiveInPlace computes p of elements of type dt, and with a constant for each of its operands.
+// primitiveInPlace computes p of elements of type dt, also with a constant in place of each operand.
 func (s *suite) primitiveInPlace(p kernel.Prim, dt device.DType) {
 	args := []*kernel.Expr{kernel.Arg(0, dt), kernel.Arg(1, dt), kernel.Arg(2, dt)}[:p.Arity()]
 	types := []device.DType{dt, dt, dt}[:p.Arity()]
@@ -87,7 +87,7 @@ func (s *suite) expression(types []device.DType, imm, dt device.DType, depth int
 		if dt == device.Bool {
 			of = s.someType()
 		}
-		// those fail for some integers
+		// Div and Pow fail for some integers.
 		if p.Func(of) == nil || of == device.Int64 && (p == kernel.PrimDiv || p == kernel.PrimPow) {
 			continue
 		}
@@ -108,8 +108,9 @@ func (s *suite) expression(types []device.DType, imm, dt device.DType, depth int
 	}
 }
 
-// inPlace computes e over inputs of the given types: where each of them is that has elements of the
-// right size, and where two of them are. If there is a shape, the others are views.
+// inPlace computes e over inputs of the given types, into the memory of each input whose elements have
+// the right size, and also into memory that is two inputs at once. If there is a shape, some of the
+// other inputs are views.
 func (s *suite) inPlace(e *kernel.Expr, types []device.DType, shape device.Shape) {
 	s.Helper()
 	if s.b.Caps().NoFloat64 && (usesFloat64(e) || slices.Contains(types, device.Float64)) {
@@ -145,7 +146,7 @@ func (s *suite) inPlace(e *kernel.Expr, types []device.DType, shape device.Shape
 		c.Off[0] = at
 		s.sameInPlace(c, i+1, words[i+1])
 		for j := range types {
-			if j != i && types[j] == types[i] { // one input stands for two
+			if j != i && types[j] == types[i] { // one buffer is both inputs
 				c.Buf[j+1], c.Off[j+1] = c.Buf[i+1], at
 				if c.Args != nil {
 					c.Args.Strides[j+1] = nil
@@ -164,7 +165,7 @@ func (s *suite) sameInPlace(c device.Command, i int, contents []int64) {
 	var got [2][]int64
 	for inPlace := range got {
 		before := put(s, contents)
-		c.Buf[0] = before // around the output stays what was there
+		c.Buf[0] = before // the same contents around both outputs
 		if inPlace == 1 {
 			for j, b := range c.Buf {
 				if j > 0 && b == c.Buf[i] && j != i {
@@ -181,7 +182,7 @@ func (s *suite) sameInPlace(c device.Command, i int, contents []int64) {
 	}
 }
 
-// words are n random elements of a type, and what fills the last word.
+// words are the words of n random elements of a type. The last word may be filled up with zeros.
 func (s *suite) words(dt device.DType, n int) []int64 {
 	b := device.HostBuffer(int64(n*dt.Size()+7) &^ 7)
 	switch dt {

@@ -2,9 +2,9 @@ package devicetest
 
 import "github.com/asyncgen/asyncgen/device"
 
-// Live returns the number of bytes of b's memory that are in use once the garbage collector has found everything that
-// nothing refers to. It collects until there are no more than base, but not for ever: one collection waits for the
-// cleanups for a limited time, and what they free may have held something else.
+// Live returns the number of bytes of b's memory that are in use after garbage collections. It collects until there are
+// no more than base, up to 50 times. One collection may not be enough: it waits for cleanups only for a limited time,
+// and the memory that they free may have held on to more.
 func Live(b device.Backend, base int64) (live int64) {
 	for range 50 {
 		device.Collect()

@@ -9,14 +9,14 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// A judge knows a primitive, in float64. Where exact, a backend's result is the
-// judge's, rounded once; elsewhere it may be 2 units in the last place off.
+// A judge computes a primitive in float64. If exact, a backend's result must be the judge's, rounded
+// once. Otherwise it may be 2 units in the last place off.
 type judge struct {
 	exact bool
 	one   func(x float64) float64
 	two   func(x, y float64) float64
 	holds func(x, y float64) bool
-	ints  func(x, y int64) int64 // the second operand is unused by primitives of one
+	ints  func(x, y int64) int64 // unary primitives do not use y
 	bools func(x, y bool) bool
 }
 
@@ -77,8 +77,8 @@ func exponential(x float64) float64 {
 	return math.Exp(x)
 }
 
-// sine is the sine of x and so many quarters of a circle. That of package math is a
-// few ulp off near its zeros, so the quarters in x are taken off with enough digits.
+// sine is the sine of x plus this many quarters of a circle. math.Sin is a few ulp off near its zeros,
+// so sine first subtracts the quarters in x with enough digits.
 func sine(x float64, quarters int64) float64 {
 	if math.IsInf(x, 0) || x != x {
 		return math.NaN()
@@ -102,7 +102,7 @@ func sine(x float64, quarters int64) float64 {
 	return -math.Cos(rest)
 }
 
-// halfPi is pi/2 with digits for the largest float64, by Machin's formula.
+// halfPi is pi/2 with enough digits for the largest float64, by Machin's formula.
 var halfPi = sync.OnceValue(func() *big.Float {
 	const prec = 1300
 	arctan := func(n int64) *big.Int { // of 1/n
@@ -120,7 +120,7 @@ var halfPi = sync.OnceValue(func() *big.Float {
 	return f.SetMantExp(f, -(prec + 20))
 })
 
-// logarithm is math.Log where that is right everywhere: not on amd64, for denormal numbers.
+// logarithm is math.Log, but right for denormal numbers: on amd64, math.Log is not.
 func logarithm(x float64) float64 {
 	if isDenormal(x) {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -128,9 +128,9 @@ func logarithm(x float64) float64 {
 	return math.Log(x)
 }
 
-// raised is x to the power of y by products and square roots of many digits: math.Pow is 30 ulp off
-// for large results. It has the right limits, but takes the logarithm of x unless y is an integer,
-// see logarithm.
+// raised is x to the power of y, by products and square roots of many digits: math.Pow is 30 ulp off
+// for large results. raised uses math.Pow only for special cases, where it is right. For a denormal x
+// math.Pow gets the root of x instead, as it takes the logarithm unless y is an integer.
 func raised(x, y float64) float64 {
 	host := math.Pow(x, y)
 	if isDenormal(x) && y != math.Trunc(y) {
@@ -165,7 +165,7 @@ func raised(x, y float64) float64 {
 
 func isDenormal(x float64) bool { return 0 < x && x < 0x1p-1022 }
 
-// quotient truncates by way of the absolute values.
+// quotient is x / y truncated, computed from the absolute values.
 func quotient(x, y int64) int64 {
 	abs := func(v int64) uint64 {
 		if v < 0 {
@@ -180,7 +180,7 @@ func quotient(x, y int64) int64 {
 	return int64(q)
 }
 
-// power multiplies n times.
+// power is x to the power of n, by n products.
 func power(x, n int64) int64 {
 	if n < 0 {
 		if x == 1 || x == -1 && n%2 == 0 {
@@ -225,7 +225,7 @@ func judgeFloats[T float32 | float64](s *suite, p kernel.Prim, j judge) {
 		s.Helper()
 		limit := 2.0
 		if dt == device.Float64 {
-			limit = 3 // the judge has no more digits
+			limit = 3 // the judge itself may be off by 1
 		}
 		if j.exact && !same(got, T(want)) || ulps(got, want) > limit {
 			s.Errorf("%v of %T %v is %v, want %v (%.3g ulp)", p, got, operands, got, T(want), ulps(got, want))
@@ -262,7 +262,7 @@ func judgeInts(s *suite, p kernel.Prim, j judge) {
 		return
 	case j.holds != nil:
 		for i, got := range mapOf[bool](s, kernel.Apply(p, x, y), len(v), put(s, v), put(s, w)) {
-			// Differences of int64 as float64 lose digits, signs do not.
+			// The difference of two int64 loses digits in float64. Its sign is exact.
 			order := 0.0
 			if v[i] < w[i] {
 				order = -1
@@ -379,7 +379,7 @@ func castFrom[S device.Element](s *suite, x []S, exactly func(S) float64, whole 
 	for i, got := range mapOf[float32](s, to(device.Float32), len(x), in) {
 		want := exactly(x[i])
 		if from == device.Int64 && want >= 1<<53 || want <= -1<<53 {
-			continue // has been rounded already
+			continue // the conversion to float64 has rounded x already
 		}
 		if !same(got, float32(want)) {
 			s.Errorf("%v %v is %v as float32, want %v", from, x[i], got, float32(want))
@@ -407,7 +407,7 @@ func testExpressions(s *suite) {
 	bv, bw, bu := put(s, v), put(s, w), put(s, u)
 	x, y, z := kernel.Arg(0, f32), kernel.Arg(1, f32), kernel.Arg(2, f32)
 
-	// Contracted to a fused multiply-add, many of these would differ.
+	// With a fused multiply-add, many of these would differ.
 	for i, got := range mapOf[float32](s, kernel.Add(kernel.Mul(x, y), z), n, bv, bw, bu) {
 		product := float32(float64(v[i]) * float64(w[i]))
 		if want := float32(float64(product) + float64(u[i])); got != want {

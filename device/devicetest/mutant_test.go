@@ -17,7 +17,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/sim"
 )
 
-// A mutant is a backend with a mistake, and the test that has to find it.
+// A mutant is a backend with a mistake, and the name of the test that has to find it.
 type mutant struct {
 	name   string
 	caught string
@@ -377,7 +377,7 @@ var mutants = []mutant{
 	})},
 }
 
-// rest is what a float32 input has from its offset on.
+// rest is the contents of a float32 input from its offset on.
 func rest(c *device.Command, i int) []float32 {
 	return device.Slice[float32](c.Buf[i], c.Off[i], int(c.Buf[i].Bytes/4)-c.Off[i])
 }
@@ -402,7 +402,7 @@ func places(shape device.Shape, strides []int) []int {
 
 func out[T device.Element](c *device.Command) []T { return device.Slice[T](c.Buf[0], c.Off[0], c.N) }
 
-// wrapped is a backend, some of whose methods are replaced.
+// A wrapped is a backend with some methods replaced.
 type wrapped struct {
 	device.Backend
 	submit  func([]device.Command) (device.Ticket, error)
@@ -488,7 +488,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestMutant is what those processes run.
+// TestMutant runs one mutant, in a process of TestMutants.
 func TestMutant(t *testing.T) {
 	name := os.Getenv(mutantVariable)
 	if name == "" {

@@ -8,8 +8,8 @@ import (
 )
 
 // Names returns the devices that tests for any device run on: cpu, sim:0 and, in a test that imports its backend,
-// opencl:0. A CPU with a driver will do for the last. Where there is none it is left out, and the log says why; see
-// also [NoOpenCL].
+// opencl:0. That may be a CPU with a driver. If there is none, Names leaves it out, and the log says why. With
+// ASYNCGEN_TEST_OPENCL set, it is an error instead.
 func Names(t testing.TB) []string {
 	t.Helper()
 	names := []string{"cpu", "sim:0"}
@@ -24,8 +24,8 @@ func Names(t testing.TB) []string {
 	return names
 }
 
-// NoOpenCL skips a test for which there is no device of OpenCL, which err is about. With
-// ASYNCGEN_TEST_OPENCL in the environment, which says that there has to be one, the test fails.
+// NoOpenCL skips a test that has no device of OpenCL; err says why. The test fails instead if
+// ASYNCGEN_TEST_OPENCL is set, which says that there has to be one.
 func NoOpenCL(t testing.TB, err error) {
 	t.Helper()
 	if isWanted() {

@@ -9,19 +9,19 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// lacks reports whether T is float64 and the device says that it has none. What computes with it is
-// not tested then but by testNoFloat64.
+// lacks reports whether T is float64 and the device says that it has none. Then only testNoFloat64 tests
+// commands that compute with it.
 func lacks[T device.Element](s *suite) bool {
 	return device.DTypeOf[T]() == device.Float64 && s.b.Caps().NoFloat64
 }
 
-// usesFloat64 reports whether a value that e computes or reads is one.
+// usesFloat64 reports whether e computes or reads a float64.
 func usesFloat64(e *kernel.Expr) bool {
 	return slices.ContainsFunc(e.Nodes(), func(x *kernel.Expr) bool { return x.DType() == device.Float64 })
 }
 
-// testNoFloat64 sees to it that a device without float64 says so, by the kernel's name, whatever is
-// to be computed with it, and goes on. Elsewhere the same commands work.
+// testNoFloat64 checks that a device without float64 refuses commands that compute with it, with an
+// error that names the kernel, and then goes on. On other devices the same commands work.
 func testNoFloat64(s *suite) {
 	const n, f32, f64 = 6, device.Float32, device.Float64
 	x, y := kernel.Arg(0, f64), kernel.Arg(1, f64)

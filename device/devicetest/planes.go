@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// window is how windows lie along an axis: as in a convolution or a pooling, or as in their gradients.
+// window is a random Window along an axis: that of a convolution or pooling, or that of a gradient.
 func (s *suite) window(longest int) device.Window {
 	for {
 		in, size, stride, pad, step := 1+s.rnd.IntN(longest), 1+s.rnd.IntN(4), 1+s.rnd.IntN(3), s.rnd.IntN(3), 1+s.rnd.IntN(2)
@@ -20,17 +20,17 @@ func (s *suite) window(longest int) device.Window {
 		}
 		out := span/stride + 1
 		switch s.rnd.IntN(4) {
-		case 0: // of what is looked at
+		case 0: // the gradient of the input
 			return device.Window{In: out, Out: in, Size: size, Stride: 1, Pad: -pad, Step: -step, Holes: stride}
-		case 1: // of the windows
+		case 1: // the gradient of the weights
 			return device.Window{In: in, Out: size, Size: out, Stride: step, Pad: pad, Step: stride, Holes: 1}
 		}
 		return device.Window{In: in, Out: out, Size: size, Stride: stride, Pad: pad, Step: step, Holes: 1}
 	}
 }
 
-// meets lists what a window meets along an axis at place i of the result: for each of its places the index of an
-// element, -1 outside of the axis, and no entry where there is nothing.
+// meets lists the places of a window that have an element at place i of the result, and the elements' indices along the
+// axis, -1 outside of it. It leaves out places in holes.
 func meets(w device.Window, i int) (places, elements []int) {
 	for k := range w.Size {
 		at := i*w.Stride - w.Pad + k*w.Step
@@ -64,7 +64,7 @@ func testConv(s *suite) {
 		convolve[float32](s, &single)
 		convolve[float64](s, &double)
 	}
-	// Of no channels all sums are 0.
+	// Without channels all sums are 0.
 	w := device.Window{In: 3, Out: 3, Size: 1, Stride: 1, Step: 1, Holes: 1}
 	empty := put(s, []float32{})
 	c := device.Command{Kernel: convKernel[float32](), N: 18, Buf: [4]*device.Buffer{nil, empty, empty},
@@ -104,7 +104,7 @@ func convolve[T float32 | float64](s *suite, rounding *roundings) {
 	got := compute[T](s, c)
 	walk(device.Shape{n, g, o, w[0].Out, w[1].Out}, func(index []int) {
 		if s.rnd.IntN(4) > 0 {
-			return // some will do
+			return // checking some elements is enough
 		}
 		var once, twice T
 		want, size := 0.0, 0.0
@@ -152,7 +152,7 @@ func testPool(s *suite) {
 	}
 }
 
-// pool compares Pool and ArgPool with loops, on few values, NaN among them.
+// pool compares Pool and ArgPool with loops. The elements have few different values, NaN among them.
 func pool[T float32 | float64](s *suite) {
 	if lacks[T](s) {
 		return

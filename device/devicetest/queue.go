@@ -61,7 +61,7 @@ func increment() *device.Kernel {
 	return mapKernel(kernel.Add(kernel.Arg(0, device.Int64), kernel.Const(1, device.Int64)))
 }
 
-// doubling is x = 2x + 1, whose result depends on the order.
+// doubling computes 2x + 1. A chain of it shows whether a command was left out or done twice.
 func doubling() *device.Kernel {
 	x := kernel.Arg(0, device.Int64)
 	return mapKernel(kernel.Add(kernel.Add(x, x), kernel.Const(1, device.Int64)))
@@ -99,7 +99,7 @@ func testTickets(s *suite) {
 		s.Fatal(err)
 	}
 	for t := range before + 1 {
-		// What other tests have submitted may have failed.
+		// Commands before first are those of other tests, and may have failed.
 		if !s.b.Done(t) || t >= first && s.b.Failure(t) != nil {
 			s.Fatalf("after Wait for %d: Done(%d) = %v, Failure = %v", before, t, s.b.Done(t), s.b.Failure(t))
 		}
@@ -126,7 +126,7 @@ func testOrder(s *suite) {
 		s.Errorf("a chain of dependent commands gives %d, want %d", got, want)
 	}
 
-	// Copies among commands: each sees what was there in its place.
+	// Copies among commands: each copies the contents as of its place in the queue.
 	const n = 5000
 	const rounds = 30
 	up, down := kernelFor(device.Upload, device.Int64), kernelFor(device.Download, device.Int64)
@@ -174,7 +174,7 @@ func testWait(s *suite) {
 	if err := s.b.Wait(ctx, last); err != nil && !errors.Is(err, context.Canceled) {
 		s.Errorf("Wait with a cancelled context: %v", err)
 	}
-	// The context ended the waiting and nothing else.
+	// The end of the context ended the waiting, not the commands.
 	if err := s.b.Wait(context.Background(), last); err != nil {
 		s.Errorf("Wait: %v", err)
 	}
@@ -212,7 +212,7 @@ func testFailures(s *suite) {
 	if s.b.Caps().Synchronous {
 		return
 	}
-	// Its neighbours in the queue run, and do not share its error.
+	// The neighbours of a failed command in the queue run, and do not share its error.
 	last, err := s.b.Submit([]device.Command{inc, divide, inc, divide, inc})
 	if err != nil {
 		s.Fatal(err)
@@ -265,10 +265,10 @@ func testConcurrency(s *suite) {
 	}
 }
 
-// A closed device computes nothing, but gives what it has computed: as a whole, and as a view,
-// which is collected on the device first.
+// A closed device computes nothing, but its results can be read: whole ones, and views, whose elements
+// are collected on the device first.
 func testClose(s *suite) {
-	s.Cleanup(func() { // when all is freed
+	s.Cleanup(func() { // runs after all buffers are freed
 		if m := device.MemoryOf(s.b); m != nil && m.Live() == 0 && m.Stats().Cached != 0 {
 			s.Errorf("a closed device keeps %d bytes that nobody uses", m.Stats().Cached)
 		}
@@ -304,7 +304,7 @@ func testClose(s *suite) {
 		if got, want := get[int64](s, x, 4), []int64{3, 13, 23, 33}; !slices.Equal(got, want) {
 			s.Errorf("read %s: got %v, want %v", when, got, want)
 		}
-		view := s.alloc(3 * 8) // elements 1 and 3, behind one that nobody writes
+		view := s.alloc(3 * 8) // an element that nobody writes, then elements 1 and 3
 		s.do(device.Command{Kernel: kernelFor(device.Copy, device.Int64), N: 2, Buf: [4]*device.Buffer{view, x}, Off: [4]int{1, 1},
 			Args: &device.Args{Shape: device.Shape{2}, Strides: [4][]int{nil, {2}}}})
 		if got := get[int64](s, view, 3)[1:]; !slices.Equal(got, []int64{13, 33}) {

@@ -46,7 +46,7 @@ func testRandom(s *suite) {
 	}
 }
 
-// stream compares with the definition, and draws in pieces from far away.
+// stream draws a stream in pieces, far from its beginning, and compares with the definition.
 func stream[T device.Element](s *suite, d kernel.Distribution, bounds ...int) {
 	if lacks[T](s) {
 		return
@@ -69,7 +69,7 @@ func stream[T device.Element](s *suite, d kernel.Distribution, bounds ...int) {
 	}
 }
 
-// moments looks at mean and variance; the keys are fixed, so it passes always or never.
+// moments checks mean and variance. The keys are fixed, so it passes always or never.
 func moments[T number](s *suite, name string, x []T, mean, variance float64) {
 	n := float64(len(x))
 	m1, m2 := 0.0, 0.0

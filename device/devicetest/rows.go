@@ -18,8 +18,8 @@ func testRows(s *suite) {
 	}
 }
 
-// rowsOf compares the rows of a random command with package kernel's, bit for bit, and those of ordinary numbers
-// with the definition in float64.
+// rowsOf compares the rows of a random command with package kernel's, bit for bit. It also compares rows of ordinary
+// numbers with the definition in float64.
 func rowsOf[T float32 | float64](s *suite, f kernel.RowFunc, values func(*suite, int) []T) {
 	if lacks[T](s) {
 		return
@@ -69,14 +69,14 @@ func rowsOf[T float32 | float64](s *suite, f kernel.RowFunc, values func(*suite,
 	}
 }
 
-// rowBound is how far element i of f of x, whose spread is most, may be from v, its value in float64.
+// rowBound is how far element i of f of x may be from v, its value in float64. most is the spread of x.
 func rowBound[T float32 | float64](f kernel.RowFunc, x []T, most, eps float64, i int, v float64, gain, bias []T) float64 {
 	bound := 40 * epsilon[T]() * (1 + math.Abs(v)) * (1 + float64(len(x))/16)
 	if !f.Norms() {
 		return bound
 	}
-	// The mean, the differences to it and their squares are rounded by a part of the greatest
-	// element, before they are divided by eps's root at least.
+	// The rounding errors of the mean, the differences to it and their squares are relative to the
+	// greatest element. They are then divided by the root of eps or more.
 	factor := 1.0
 	if gain != nil {
 		factor += math.Abs(float64(gain[i]))
@@ -87,7 +87,7 @@ func rowBound[T float32 | float64](f kernel.RowFunc, x []T, most, eps float64, i
 	return bound * factor * (1 + most/math.Sqrt(eps))
 }
 
-// spread is how far the elements of x are from 0, NaN if one is no number.
+// spread is the greatest absolute value in x, or NaN if x has a NaN.
 func spread[T float32 | float64](x []T) float64 {
 	most := 0.0
 	for _, v := range x {
@@ -130,7 +130,7 @@ func rowInFloat64[T float32 | float64](f kernel.RowFunc, x []T, eps float64, gai
 	return y
 }
 
-// testCopyTo copies views to a part of a larger tensor, and looks whether the rest stays as it is.
+// testCopyTo copies views to a part of a larger tensor, and checks that the rest stays as it is.
 func testCopyTo(s *suite) {
 	for range 40 {
 		copyTo(s, ordinary[float32])

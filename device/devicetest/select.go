@@ -71,7 +71,7 @@ func argReduce[T number](s *suite, values func(*suite, int) []T) {
 	}
 }
 
-// compare is 1 if x is greater than y, -1 if it is less, and else 0.
+// compare is 1 if x is greater than y, -1 if it is less, otherwise 0.
 func compare[T number](x, y T) float64 {
 	switch {
 	case x > y:
@@ -150,7 +150,8 @@ func someInts(s *suite, n int) []int64 {
 	return x
 }
 
-// argSort checks that each element comes after the one before it, and all others after the last.
+// argSort checks that each element in the result comes after the one before it, and that all elements
+// that are not in the result come after its last.
 func argSort[T number](s *suite, values func(*suite, int) []T) {
 	if lacks[T](s) {
 		return
@@ -215,7 +216,7 @@ func testBatchedMatMul(s *suite) {
 	batchedMatMul[int64](s)
 }
 
-// batchedMatMul compares each product of a command with one alone.
+// batchedMatMul compares each product of a command with the same product in a command of its own.
 func batchedMatMul[T number](s *suite) {
 	if lacks[T](s) {
 		return
@@ -265,8 +266,8 @@ func batchedMatMul[T number](s *suite) {
 	}
 }
 
-// A choice is a random Gather command without its kernel and output: for each
-// element of the space its place in the data and in the indices, which are in range.
+// A chosen is a random Gather command without its kernel and output, with its data and indices. All
+// indices are in range.
 type chosen[T device.Element] struct {
 	device.Command
 	data    []T
@@ -282,7 +283,7 @@ func choose[T device.Element](s *suite, values func(*suite, int) []T) chosen[T] 
 	var span int
 	c.strides, span = s.view(shape)
 	c.length, c.step = 1+s.rnd.IntN(6), span
-	if s.rnd.IntN(2) == 0 && len(shape) > 0 { // rows, as an embedding takes them
+	if s.rnd.IntN(2) == 0 && len(shape) > 0 { // an index selects a row, as in an embedding
 		split := s.rnd.IntN(len(shape))
 		c.strides = append(make([]int, split), shape[split:].Strides()...)
 		span = max(1, shape[split:].Size())
@@ -291,7 +292,7 @@ func choose[T device.Element](s *suite, values func(*suite, int) []T) chosen[T] 
 	c.Off[1], c.Off[2] = s.rnd.IntN(4), s.rnd.IntN(4)
 	c.data = values(s, c.Off[1]+span*c.length)
 	indexStrides, indexSpan := s.view(shape)
-	if split := s.rnd.IntN(len(shape) + 1); s.rnd.IntN(2) == 0 { // the last axes are what one index selects
+	if split := s.rnd.IntN(len(shape) + 1); s.rnd.IntN(2) == 0 { // one index is for all of the last axes
 		clear(indexStrides[split:])
 	}
 	c.indices = make([]int64, c.Off[2]+indexSpan)
@@ -305,7 +306,7 @@ func choose[T device.Element](s *suite, values func(*suite, int) []T) chosen[T] 
 	return c
 }
 
-// place is where the element of the data lies that index selects.
+// place is where in the data the element for this index of the space lies.
 func (c *chosen[T]) place(index []int) int {
 	i := int(c.indices[c.Off[2]+at(index, c.Args.Strides[2])])
 	if i < 0 {
@@ -371,8 +372,8 @@ func scatterAdd[T number](s *suite) {
 	}
 }
 
-// testIndexErrors gives commands indices that are out of range: they fail, they
-// don't take the nearest, and they say which it was.
+// testIndexErrors gives commands indices that are out of range. They must fail, not take the nearest
+// element, and say which index it was.
 func testIndexErrors(s *suite) {
 	const length = 3
 	for _, code := range []device.Code{device.Gather, device.ScatterAdd} {

@@ -8,7 +8,7 @@ import (
 
 var negativeZero = math.Copysign(0, -1)
 
-// floatEdges are where functions and formats have their corners.
+// floatEdges are numbers where functions and formats have special cases or limits.
 var floatEdges = []float64{
 	0, negativeZero, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 10, 1e-3, 1e-8, 1e-20, math.Pi, -math.Pi / 2, 88.7, -87.4, -104, 709.7, -745,
 	1e-45, -1e-40, 5e-324, 1.2e-38, 3.4e38, 1e300, -1e300, 1 << 24, 1<<24 + 1, 1 << 53, math.Inf(1), math.Inf(-1), math.NaN(),
@@ -28,7 +28,7 @@ func floats[T float32 | float64](s *suite, n int) []T {
 	return x
 }
 
-// ordinary returns n numbers near 1, as kernels meet them.
+// ordinary returns n random numbers: normally distributed floats, or integers from -1000 to 999.
 func ordinary[T number](s *suite, n int) []T {
 	x := make([]T, n)
 	for i := range x {
@@ -73,7 +73,7 @@ func same[T device.Element](x, y T) bool {
 	return x == y
 }
 
-// ulps is how far got is from want, in units of the last place of want as a T.
+// ulps is the distance from want to got, in units of the last place of want as a T.
 func ulps[T float32 | float64](got T, want float64) float64 {
 	rounded := T(want)
 	switch {

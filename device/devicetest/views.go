@@ -25,8 +25,8 @@ func (s *suite) shape() device.Shape {
 	return shape
 }
 
-// view returns strides over shape, with axes in any order, broadcast or with
-// gaps, and how many elements it spans.
+// view returns random strides over shape, and how many elements they span. The axes are in any order;
+// some are broadcast, some have gaps.
 func (s *suite) view(shape device.Shape) (strides []int, span int) {
 	strides, span = make([]int, len(shape)), 1
 	for _, axis := range s.rnd.Perm(len(shape)) {
@@ -39,8 +39,8 @@ func (s *suite) view(shape device.Shape) (strides []int, span int) {
 	return strides, span
 }
 
-// order returns strides over shape without gaps, with axes in any order, and often those from kept
-// on first; nil for row-major.
+// order returns random strides over shape without gaps; nil is row-major. Often the kept axes are the
+// innermost ones in memory.
 func (s *suite) order(shape device.Shape, kept int) []int {
 	axes := s.rnd.Perm(len(shape)) // the innermost is the first
 	switch s.rnd.IntN(3) {
@@ -90,7 +90,7 @@ func walk(shape device.Shape, f func(index []int)) {
 	}
 }
 
-// at is where an index lies.
+// at is where the element with this index lies.
 func at(index, strides []int) int {
 	sum := 0
 	for axis, i := range index {
@@ -260,7 +260,7 @@ func testEmpty(s *suite) {
 	} {
 		compute[float32](s, c)
 	}
-	// The sum of nothing is 0, the product 1; so is a product of matrices over no k.
+	// The sum of nothing is 0, and its product is 1. A product of matrices over no k is 0.
 	for r, want := range map[kernel.Reducer]float32{kernel.ReduceSum: 0, kernel.ReduceProd: 1} {
 		c := none(reduce(r), &device.Args{Shape: device.Shape{3, 0}, Kept: 1})
 		c.N = 3

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// isAlive reports whether there is a process with that number, of whomever.
+// isAlive reports whether there is a process with that number, whoever owns it.
 func isAlive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {

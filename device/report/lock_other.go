@@ -4,7 +4,7 @@ package report
 
 import "os"
 
-// lockAlone reports that others may write to f: there are no locks here.
+// lockAlone reports false: these systems have no locks, so other processes may write to f.
 func lockAlone(*os.File) bool { return false }
 
 // lockShared does nothing.

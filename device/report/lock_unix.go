@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// lockAlone locks f if nobody else has, and reports whether it did.
+// lockAlone locks f for this process alone if no other has a lock, and reports whether it did.
 func lockAlone(f *os.File) bool { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil }
 
-// lockShared locks f together with others; it waits for one who has locked it alone. Not all file systems have locks.
+// lockShared locks f together with other processes. It waits while one has locked f alone. It does nothing on file
+// systems without locks.
 func lockShared(f *os.File) error {
 	if err := flock(f, syscall.LOCK_SH); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.ENOLCK) {
 		return err

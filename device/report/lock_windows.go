@@ -15,19 +15,19 @@ var (
 const (
 	failAtOnce = 1 // LOCKFILE_FAIL_IMMEDIATELY
 	exclusive  = 2 // LOCKFILE_EXCLUSIVE_LOCK
-	// the upper half of where the one byte is that is locked: what is locked can't be written by
-	// others
+	// lockedAt is the upper half of the offset of the one byte that is locked. It is beyond the end of
+	// the file, as other processes can't write to locked bytes.
 	lockedAt = 1 << 30
 )
 
-// lockAlone locks f if nobody else has, and reports whether it did.
+// lockAlone locks f for this process alone if no other has a lock, and reports whether it did.
 func lockAlone(f *os.File) bool {
 	at := syscall.Overlapped{OffsetHigh: lockedAt}
 	done, _, _ := lockFileEx.Call(f.Fd(), failAtOnce|exclusive, 0, 1, 0, uintptr(unsafe.Pointer(&at)))
 	return done != 0
 }
 
-// lockShared locks f together with others; it waits for one who has locked it alone.
+// lockShared locks f together with other processes. It waits while one has locked f alone.
 func lockShared(f *os.File) error {
 	at := syscall.Overlapped{OffsetHigh: lockedAt}
 	if done, _, err := lockFileEx.Call(f.Fd(), 0, 0, 1, 0, uintptr(unsafe.Pointer(&at))); done == 0 {

@@ -1,23 +1,23 @@
-// Package report is the format of synchronisation reports: how often, how long and on
-// which source lines a run waited for its devices. The runtime writes
-// one when ASYNCGEN_REPORT names a file; the linter and the comparison of programs read it.
-// The package counts nothing itself.
+// Package report is the format of synchronisation reports: how often, how long and on which source
+// lines a run waited for its devices. The runtime writes a report when ASYNCGEN_REPORT names a file;
+// the linter and the comparison of programs read it. The package counts nothing itself.
 //
-// A report is JSON Lines: of each process a header, its totals, and a record for each source line and kind of read.
+// A report is JSON Lines. Each process has a header, its totals, and a record for each source line and kind of read.
 //
 //	{"asyncgen":"report","version":2,"run":"9f1c","program":"example.com/train","pid":4711,"turn":1}
 //	{"run":"9f1c","total":true,"waits":                  12,"wait_ns": ...}
 //	{"run":"9f1c","file":"/src/train.go","line":41,"func":"main.train","op":"Item","waits":                  12,"wait_ns": ...}
 //
-// The numbers have a fixed width, so that a record is rewritten in place whenever
-// it changes: the file is exact at any time, also if the program ends without notice.
-// Paths are as the compiler recorded them.
+// The numbers have a fixed width, so a record is rewritten in place whenever it changes. The file is
+// exact at any time, even if the program ends without notice. Paths are as the compiler recorded them.
 //
-// Several processes may write to one file, at the same time or one after the other, as those that
-// go test starts: each adds lines at the end, and changes its own alone. A reader adds up what they
-// tell. Of one program that was run several times only the last turn counts: the processes that ran
-// at the same time as the last. The next process of the program drops the others, if nobody writes
-// to the file then.
+// Several processes may write to one file, at the same time or one after the other, like those that
+// go test starts. Each adds lines at the end, and changes only its own lines. A reader adds up the
+// numbers of all processes.
+//
+// Processes of one program that run at the same time are one turn. If a program ran several times,
+// only its last turn counts. The next process of the program removes the lines of earlier turns,
+// unless other processes write to the file then.
 package report
 
 import (
@@ -39,24 +39,23 @@ import (
 // Version is the version of the format that this package writes.
 const Version = 2
 
-// Counts are what happened on a line, or in a whole run. The times do not overlap: their sum is
-// how long the program was blocked, except for IdleNS, which is a part of them.
+// Counts are what happened on a line, or in a whole run. IdleNS is a part of the other times. These do
+// not overlap, and their sum is how long the program was blocked.
 type Counts struct {
-	Waits   int64 `json:"waits"`    // for values that were not ready
-	WaitNS  int64 `json:"wait_ns"`  // in which there was nothing to do but wait
-	Stalls  int64 `json:"stalls"`   // because too much was in flight
-	StallNS int64 `json:"stall_ns"` // in which there was nothing to do but wait
+	Waits   int64 `json:"waits"`    // waits for values that were not ready
+	WaitNS  int64 `json:"wait_ns"`  // their time, without that of Helps
+	Stalls  int64 `json:"stalls"`   // waits because too much was in flight
+	StallNS int64 `json:"stall_ns"` // their time, without that of Helps
 	Helps   int64 `json:"helps"`    // operations that the blocked goroutine executed itself
-	HelpNS  int64 `json:"help_ns"`  // spent on that
-	IdleNS  int64 `json:"idle_ns"`  // of the waits, in which the accelerators had nothing to compute
+	HelpNS  int64 `json:"help_ns"`  // their time
+	IdleNS  int64 `json:"idle_ns"`  // the part of the waits in which the accelerators had nothing to compute
 
-	// PeakBytes is the most memory that results took at once, when the last of these ended: that of
-	// each device, together. Results below some KiB are not in it on the CPU.
+	// PeakBytes is the most memory that results took at once, as of the end of the last wait, stall
+	// or help: the sum of the devices' peaks. On the CPU, it leaves out results below some KiB.
 	PeakBytes int64 `json:"peak_bytes"`
 }
 
-// Add adds c to the record of p and to the totals. When it returns, both are in the file as far as this process is
-// concerned. After an error, which every later call returns again, the report stays as it is.
+// Add adds d to c. PeakBytes becomes the greater of the two.
 func (c *Counts) Add(d Counts) {
 	c.Waits += d.Waits
 	c.WaitNS += d.WaitNS
@@ -71,7 +70,7 @@ func (c *Counts) Add(d Counts) {
 // BlockedNS is how long the program was blocked.
 func (c Counts) BlockedNS() int64 { return c.WaitNS + c.StallNS + c.HelpNS }
 
-// appendFields appends the members of a JSON object that stand for c, each of a fixed width.
+// appendFields appends the members of a JSON object for c, each of a fixed width.
 func (c Counts) appendFields(b []byte) []byte {
 	for _, f := range []struct {
 		name string
@@ -92,7 +91,7 @@ type Place struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Func string `json:"func"`
-	Op   string `json:"op"` // the read, such as "Item"; of a stall, the operation that was to be enqueued
+	Op   string `json:"op"` // the read, such as "Item"; for a stall, the operation to be enqueued
 }
 
 // A Record is what happened at a Place.
@@ -107,7 +106,7 @@ type Report struct {
 	Records []Record // in the order of their first appearance
 }
 
-// Summary returns the records, those first whose lines were blocked for longest.
+// Summary returns the records, those of the lines with the most blocked time first.
 func (r *Report) Summary() []Record {
 	type line struct {
 		file string
@@ -148,7 +147,7 @@ func ReadFile(path string) (*Report, error) {
 type header struct {
 	Asyncgen string `json:"asyncgen"`
 	Version  int    `json:"version"`
-	Run      string `json:"run"`     // by which its lines are known
+	Run      string `json:"run"`     // marks the lines of this process
 	Program  string `json:"program"` // the import path of its main package
 	PID      int    `json:"pid"`
 	Turn     int    `json:"turn"`
@@ -161,8 +160,8 @@ type entry struct {
 	Record
 }
 
-// Read reads a report. It ignores lines that are not complete: the last, as
-// a program leaves it that was killed while it appended a record, and others that a failing disk has cut off.
+// Read reads a report. It ignores lines that are not complete. A program that is killed while it
+// appends a record leaves such a line at the end, and a failing disk may cut off others.
 func Read(r io.Reader) (*Report, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -201,7 +200,7 @@ func Read(r io.Reader) (*Report, error) {
 	return rep, nil
 }
 
-// parse returns the lines of a report that are complete.
+// parse returns the complete lines of a report.
 func parse(data []byte) ([]entry, error) {
 	var entries []entry
 	n := 0
@@ -234,11 +233,11 @@ func parse(data []byte) ([]entry, error) {
 
 var errEmpty = errors.New("report: no header")
 
-// A Writer writes what one process tells. Its methods may be called from several goroutines.
+// A Writer writes the lines of one process. Its methods may be called from several goroutines.
 type Writer struct {
 	mu      sync.Mutex // guards all
-	f       *os.File   // for what changes; it is locked, shared with others that write, for as long as it is open
-	end     *os.File   // the same file, for what is added
+	f       *os.File   // rewrites lines; while it is open, it has a lock that is shared with other writers
+	end     *os.File   // the same file, opened to append lines
 	run     string
 	total   *line
 	records map[Place]*line
@@ -247,14 +246,13 @@ type Writer struct {
 
 // A line is a line of the file whose numbers change.
 type line struct {
-	at     int64
+	at     int64  // where it begins in the file
 	prefix []byte // up to the numbers
 	counts Counts
 }
 
-// Create begins what this process writes to a report. If other processes write to the file, or have written to it,
-// their parts stay, except for those that former runs of this program have left. It is an error if the file holds
-// something other than a report.
+// Create begins the lines of this process in a report. Lines of other programs stay. Lines of earlier runs of this
+// program are removed if no process writes to the file. It is an error if the file is something other than a report.
 func Create(path string) (*Writer, error) {
 	w, err := create(path, program())
 	if err != nil {
@@ -263,7 +261,7 @@ func Create(path string) (*Writer, error) {
 	return w, nil
 }
 
-// program is the import path of the main package of this process, or if it has none the name of its file.
+// program is the import path of the main package of this process or, if it has none, the name of its file.
 func program() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" && info.Path != "command-line-arguments" {
 		return info.Path
@@ -300,8 +298,8 @@ func create(path, program string) (w *Writer, err error) {
 	return w, err
 }
 
-// open opens the file at path, and locks it together with others that write to it. If there are
-// none, what former runs of program have left is dropped.
+// open opens the file at path with a lock that is shared with other writers. If there are no others,
+// open first removes the lines of earlier runs of program.
 func open(path, program string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
@@ -325,11 +323,11 @@ func open(path, program string) (*os.File, error) {
 		if err == nil && cause == nil && os.SameFile(now, info) {
 			return f, nil
 		}
-		f.Close() // somebody has put another in its place, and so dropped what nobody needs
+		f.Close() // another process has replaced the file in forget: open the new one
 	}
 }
 
-// mayWrite returns why there can be no report in f: there is something else in it.
+// mayWrite returns an error if f is not a regular file, or is neither empty nor a report.
 func mayWrite(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -352,7 +350,8 @@ func mayWrite(f *os.File) error {
 // mark is how a report begins.
 const mark = `{"asyncgen":"report",`
 
-// forget drops what runs of program have left in f, to which nobody writes.
+// forget removes the lines of all runs of program from f. No other process writes to f. It replaces the
+// file at path, unless no lines are left.
 func forget(f *os.File, path, program string) error {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, math.MaxInt64))
 	if err != nil {
@@ -380,14 +379,14 @@ func forget(f *os.File, path, program string) error {
 	}
 	temp, err := os.CreateTemp(filepath.Dir(path), ".report-*")
 	if err != nil {
-		return nil // readers know what counts
+		return nil // the lines stay, but readers ignore earlier turns
 	}
 	_, err = temp.Write(kept)
 	if info, cause := f.Stat(); cause == nil {
 		temp.Chmod(info.Mode().Perm())
 	}
 	if closed := temp.Close(); err == nil && closed == nil {
-		err = os.Rename(temp.Name(), path) // not on Windows, where f is in use
+		err = os.Rename(temp.Name(), path) // fails on Windows, as f is open
 	}
 	if err != nil {
 		os.Remove(temp.Name())
@@ -395,8 +394,8 @@ func forget(f *os.File, path, program string) error {
 	return nil
 }
 
-// turnOf is the turn of a process of program that begins now to write to f: that of others of its
-// program that are alive, or one more.
+// turnOf is the turn of a process of program that begins now to write to f. It is the last turn if a
+// process of that is alive, otherwise one more.
 func turnOf(f *os.File, program string) (turn int, err error) {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, math.MaxInt64))
 	if err != nil {
@@ -422,7 +421,7 @@ func turnOf(f *os.File, program string) (turn int, err error) {
 	return turn, nil
 }
 
-// append adds text to the file, and returns where it stands.
+// append adds text at the end of the file, and returns where the text begins.
 func (w *Writer) append(text []byte) (at int64, err error) {
 	if _, err := w.end.Write(text); err != nil {
 		return 0, err
@@ -433,7 +432,7 @@ func (w *Writer) append(text []byte) (at int64, err error) {
 			return end - int64(len(text)), nil
 		}
 	}
-	// Not all systems say where they have added something.
+	// Some systems do not say where they have appended the text.
 	data, err := io.ReadAll(io.NewSectionReader(w.f, 0, math.MaxInt64))
 	if err != nil {
 		return 0, err
@@ -449,8 +448,8 @@ func (l *line) bytes() []byte {
 	return append(b, "}\n"...)
 }
 
-// Add adds c to the record of p and to the totals. Both are in the file, as far as this process is concerned, when
-// it returns. After an error, which is returned each time, the report stays as it is.
+// Add adds c to the record of p and to the totals. When it returns, both are handed to the system. After an error the
+// report stays as it is, and every later call returns the same error.
 func (w *Writer) Add(p Place, c Counts) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -55,8 +55,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A report that is cut anywhere in its last line reads like one without that line; cut before, it
-// is refused or shorter, never wrong.
+// A report that is cut anywhere in its last line reads like one without that line. Cut earlier, it is
+// refused or shorter, never wrong.
 func TestTorn(t *testing.T) {
 	w, path := newReport(t)
 	for i := range 3 {
@@ -149,8 +149,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// Processes that write to one file at the same time, some of which are killed, spoil nothing: what
-// each of them has told is there.
+// Several processes write to one file at the same time, and some are killed. The file has all that
+// each of them has added.
 func TestProcesses(t *testing.T) {
 	const processes, places, times = 6, 7, 40
 	if path := os.Getenv("REPORT_TEST_FILE"); path != "" {
@@ -164,7 +164,7 @@ func TestProcesses(t *testing.T) {
 			}
 		}
 		fmt.Println("told")
-		io.Copy(io.Discard, os.Stdin) // until it is killed, or may end
+		io.Copy(io.Discard, os.Stdin) // until the test kills this process or closes its input
 		return
 	}
 	path := filepath.Join(t.TempDir(), "report.jsonl")
@@ -225,7 +225,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// A program that runs again begins anew, and what others tell stays, whether somebody writes at the time or not.
+// The numbers of a program that runs again begin anew. Those of other programs stay, whether another process writes at
+// the time or not.
 func TestTurns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.jsonl")
 	tell := func(program string, waits int64) *Writer {
@@ -276,8 +277,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// dead makes the report say that other processes than this one have told what it says of programs,
-// none of which is alive.
+// dead changes the process number in the headers of programs to that of a process that has ended. In
+// truth, this process wrote their lines.
 func dead(t *testing.T, path string, programs ...string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -291,7 +292,7 @@ func dead(t *testing.T, path string, programs ...string) {
 	for _, p := range programs {
 		before, after := fmt.Sprintf(`"program":%q,"pid":%d`, p, os.Getpid()), fmt.Sprintf(`"program":%q,"pid":%d`, p, cmd.Process.Pid)
 		after += strings.Repeat(" ", max(0, len(before)-len(after)))
-		if len(after) != len(before) { // what others write would move
+		if len(after) != len(before) { // the lines of other writers would move
 			t.Skipf("the number of the process, %d, is longer than that of another, %d", cmd.Process.Pid, os.Getpid())
 		}
 		text = bytes.Replace(text, []byte(before), []byte(after), 1)
@@ -306,7 +307,7 @@ func dead(t *testing.T, path string, programs ...string) {
 	}
 }
 
-// A file of somebody else, such as one of the program, was emptied.
+// Create once emptied files that are no reports, such as sources of the program.
 func TestNotAReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "train.go")
 	for _, text := range []string{"package main\n", "{}", "{\"asyncgen\":\"profiles\"}\n"} {
