@@ -150,7 +150,7 @@ func TinyOf(b Backend) func(c *Command) error {
 }
 
 // IdleOf returns how long b has had nothing to compute: 0 if it computes, or has never computed
-// anything. It is not ok if b does not tell, or does not have the optional method
+// anything. ok is false if b can't tell, or does not have the optional method
 //
 //	Idle() (time.Duration, bool)
 func IdleOf(b Backend) (idle time.Duration, ok bool) {

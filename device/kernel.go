@@ -202,9 +202,8 @@ type Args struct {
 	Parts   []Part             // see Concat
 }
 
-// LeastIndex is the least index that Gather and ScatterAdd accept: -Ints[0], or 0 if Ints has a
-// third element and that is
-// 1. The latter is for numbers of classes: they don't count from the end.
+// LeastIndex is the least index that Gather and ScatterAdd accept: -Ints[0], or 0 if Ints[2] exists
+// and is 1. Numbers of classes use the latter: they don't count from the end.
 func (a *Args) LeastIndex() int64 {
 	if len(a.Ints) > 2 && a.Ints[2] == 1 {
 		return 0

@@ -83,7 +83,7 @@ func reduceFloats[T float32 | float64](s *suite) {
 		c, elements = reduction(s, func(s *suite, n int) []T {
 			x := make([]T, n)
 			for i := range x {
-				x[i] = T(math.Exp(s.rnd.NormFloat64() / 5000)) // its power by broadcasting stays in range, too
+				x[i] = T(math.Exp(s.rnd.NormFloat64() / 5000)) // even its power, by broadcasting, stays in range
 			}
 			return x
 		})

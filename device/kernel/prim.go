@@ -177,7 +177,7 @@ func sign(x *Expr) *Expr {
 }
 
 // winner is the derivative of Max(a, b) with respect to b: 1 where b is greater, 0 where a is, 1/2
-// where they are equal. Where one is NaN it is 1, for both operands, so that a gradient that is NaN
+// where they are equal. If one is NaN it is 1 for both operands, so that a gradient that is NaN
 // does not vanish. The derivative of Min is the same with a and b exchanged.
 func winner(a, b *Expr) *Expr {
 	return Where(Lt(b, a), like(a, 0), Where(Eq(a, b), like(a, 0.5), like(a, 1)))

@@ -59,7 +59,7 @@ func everyCommand() (all []device.Command) {
 		add(mixed, 64, args)
 		add(mixed, 1<<31, args)
 	}
-	// Simple expressions of many elements, and one that is not.
+	// Simple expressions of many elements, and one that is not simple.
 	for _, dt := range device.DTypes() {
 		x := kernel.Arg(1, dt)
 		add(device.NewKernel("chosen", device.Map, kernel.Where(kernel.Arg(0, device.Bool), x, kernel.Imm(0, dt)), dt, device.Bool, dt), 1<<20+1, nil)
