@@ -71,8 +71,7 @@ var registry struct {
 	onOpen  []func(name string, b Backend) (Backend, error)
 }
 
-// Register adds a driver. It is called from init functions; a name that is
-// taken panics.
+// Register adds a driver. It is called from init functions. It panics if the name is taken.
 func Register(d Driver) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()

@@ -51,13 +51,13 @@ func (s *Stamp) Finish(t time.Duration) { s.finished.Store(int64(t)) }
 func (s *Stamp) Finished() time.Duration { return time.Duration(s.finished.Load()) }
 
 // VirtualOf returns the clock of b's times, and what it costs a program to enqueue a command. The clock
-// is nil if the times are real: the method
+// is nil if the times are real, or if b does not have the optional method
 //
 //	Virtual() (clock *VirtualClock, host time.Duration)
 //
-// is optional for a Backend. On a backend with a clock, Done does not depend on the clock: it is true
-// as soon as the result really exists. Whoever waits for a result on behalf of the program moves the
-// clock to the time that the backend has noted in Command.Stamp.
+// Done does not depend on the clock: it is true as soon as the result really exists. Whoever waits for
+// a result on behalf of the program moves the clock to the time that the backend has noted in
+// Command.Stamp.
 func VirtualOf(b Backend) (clock *VirtualClock, host time.Duration) {
 	if b, ok := b.(interface {
 		Virtual() (*VirtualClock, time.Duration)

@@ -7,9 +7,8 @@ import "github.com/asyncgen/asyncgen/device"
 // rounding. The derivative of [Where] is that of the chosen branch alone. At a kink, the derivative
 // of [Abs] is 0, and the operands of [Max] and [Min] get one half each.
 //
-// The derivative follows the chain rule step by step. Where that loses
-// accuracy, or overflows although the derivative does not, the operation brings
-// a gradient of its own.
+// The derivative follows the chain rule step by step. This may lose accuracy, or overflow although the
+// derivative does not. Operations with such a derivative have a gradient of their own.
 func Diff(e *Expr, arg int) *Expr {
 	d := differentiator{arg: arg, done: map[*Expr]*Expr{}}
 	if de := d.of(e); de != nil {

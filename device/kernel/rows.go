@@ -38,7 +38,7 @@ func (f RowFunc) Key() string { return "row " + rowFuncs[f] }
 func (f RowFunc) Norms() bool { return f == LayerNorm || f == RMSNorm }
 
 // Row sets dst to f of x. dst may be x. All operations are those of T, each rounded. Sums and maxima
-// are by the tree of [Fold].
+// are combined in the order of [Fold].
 //
 //   - Softmax and LogSoftmax first subtract the greatest element, or 0 if it is infinite or NaN.
 //     Softmax then divides e to the power of each difference by the sum of these powers. LogSoftmax
