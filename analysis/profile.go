@@ -135,13 +135,19 @@ func printVersion(w io.Writer, dir string) bool {
 // are analysed from the folder dir, with what these name, and with the profiles. It is
 // empty if there are none. What keeps findings from one run for the next has to ask.
 func ConfigDigest(dir string, profiles ...string) string {
-	files := append(configFiles(dir), profiles...)
+	root, files := configFiles(dir)
+	files = append(files, profiles...)
 	if len(files) == 0 {
 		return ""
 	}
 	h := sha256.New()
 	for _, file := range files {
-		fmt.Fprintln(h, file)
+		// The same settings in another clone say the same of packages outside of it, whose facts are there already.
+		name := file
+		if rel, err := filepath.Rel(root, file); root != "" && err == nil {
+			name = rel
+		}
+		fmt.Fprintln(h, name)
 		if _, err := tensorapi.Load(file, h); err != nil {
 			// Others say what is wrong, also after the next change.
 			text, _ := os.ReadFile(file)
@@ -152,14 +158,12 @@ func ConfigDigest(dir string, profiles ...string) string {
 }
 
 // configFiles lists the files of settings that packages may have which the go command
-// is asked for in dir: those in dir and above, and all in the module or workspace.
-func configFiles(dir string) []string {
+// is asked for in dir: those in dir and above, and all in the module or workspace, whose folder is root.
+func configFiles(dir string) (root string, files []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return nil
+		return "", nil
 	}
-	var files []string
-	root := ""
 	exists := func(dir, name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))
 		return err == nil && info.Mode().IsRegular()
@@ -179,7 +183,7 @@ func configFiles(dir string) []string {
 		root = filepath.Dir(work)
 	}
 	if root == "" {
-		return files
+		return "", files
 	}
 	filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch name := filepath.Base(path); {
@@ -191,5 +195,5 @@ func configFiles(dir string) []string {
 		}
 		return nil
 	})
-	return files
+	return root, files
 }

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	failures = flag.Int("failures", 1000, "how many failures TestFailures injects, at least")
+	failures = flag.Int("failures", 500, "how many failures TestFailures injects, at least")
 	seed     = flag.Uint64("seed", 1, "of what tests draw")
 )
 

@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -27,8 +28,8 @@ func checkGradient(t *testing.T, r *rand.Rand, on device.Device, what string, f 
 		}
 		return sum
 	}
-	checkDifferences(t, on, what, first, in)
-	checkDifferences(t, on, what+", second derivative", func(x ...*tensor.Tensor) *tensor.Tensor {
+	checkDifferences(t, r, on, what, first, in)
+	checkDifferences(t, r, on, what+", second derivative", func(x ...*tensor.Tensor) *tensor.Tensor {
 		return second(x...).Add(weighted(x[0]).MulScalar(0)) // tracked even if it is constant
 	}, in)
 }
@@ -42,35 +43,94 @@ func weighted(y *tensor.Tensor) *tensor.Tensor {
 	return y.Mul(tensor.FromOn(y.Device(), w).Reshape(y.Shape()...)).Sum()
 }
 
-func checkDifferences(t *testing.T, on device.Device, what string, f function, in []array) {
+func checkDifferences(t *testing.T, r *rand.Rand, on device.Device, what string, f function, in []array) {
 	t.Helper()
-	tracked := func() []*tensor.Tensor {
-		var x []*tensor.Tensor
-		for _, a := range in {
+	if wrong := wrongGradient(r, on, f, in); wrong != "" {
+		t.Errorf("%s: %s", what, wrong)
+	}
+}
+
+// wrongGradient compares the gradients of f, whose result has one element, with central differences along two
+// random directions. In each of them every element of every operand changes, so a wrong element shows. It returns
+// what is wrong, or "".
+func wrongGradient(r *rand.Rand, on device.Device, f function, in []array) string {
+	moved := func(h float64, direction [][]float64) (x []*tensor.Tensor) {
+		for i, a := range in {
+			a.data = slices.Clone(a.data)
+			for k := range a.data {
+				a.data[k] += h * direction[i][k]
+			}
 			x = append(x, a.tensor(on).Track())
 		}
 		return x
 	}
-	x := tracked()
-	for i, g := range tensor.Grad(f(x...), x...) {
-		got := g.Float64s()
-		if !slices.Equal(g.Shape(), in[i].shape) {
-			t.Errorf("%s: the gradient of operand %d has shape %v, want %v", what, i, g.Shape(), in[i].shape)
-			continue
-		}
-		for k, v := range in[i].data {
-			h := 1e-5 * max(1, math.Abs(v))
-			in[i].data[k] = v + h
-			above := f(tracked()...).Item()
-			in[i].data[k] = v - h
-			below := f(tracked()...).Item()
-			in[i].data[k] = v
-			want := (above - below) / (2 * h)
-			if !(math.Abs(got[k]-want) <= 1e-5*max(1, math.Abs(want), math.Abs(above))) {
-				t.Errorf("%s: operand %d %v, element %d: the gradient is %v, differences give %v", what, i, in[i].shape, k, got[k], want)
-				return
+	// differs is how far the gradients and the differences along a direction are apart, or "".
+	differs := func(grads, direction [][]float64) string {
+		const h = 1e-5
+		above, below := f(moved(h, direction)...).Item(), f(moved(-h, direction)...).Item()
+		got, want := 0.0, (above-below)/(2*h)
+		for i, g := range grads {
+			for k, v := range g {
+				if direction[i][k] != 0 {
+					got += v * direction[i][k]
+				}
 			}
 		}
+		if math.Abs(got-want) <= 1e-5*max(1, math.Abs(want), math.Abs(above)) {
+			return ""
+		}
+		return fmt.Sprintf("the gradient is %v, differences give %v", got, want)
+	}
+
+	var grads, still [][]float64
+	for _, a := range in {
+		still = append(still, make([]float64, len(a.data)))
+	}
+	x := moved(0, still)
+	for i, g := range tensor.Grad(f(x...), x...) {
+		grads = append(grads, g.Float64s())
+		if !slices.Equal(g.Shape(), in[i].shape) {
+			return fmt.Sprintf("the gradient of operand %d has shape %v, want %v", i, g.Shape(), in[i].shape)
+		}
+	}
+	for range 2 {
+		direction := make([][]float64, len(in))
+		for i, a := range in {
+			for range a.data {
+				direction[i] = append(direction[i], r.NormFloat64())
+			}
+		}
+		along := differs(grads, direction)
+		if along == "" {
+			continue
+		}
+		for i, a := range in { // to name an element
+			for k := range a.data {
+				still[i][k] = 1
+				if d := differs(grads, still); d != "" {
+					return fmt.Sprintf("operand %d %v, element %d: %s", i, a.shape, k, d)
+				}
+				still[i][k] = 0
+			}
+		}
+		return fmt.Sprintf("along %v: %s", direction, along)
+	}
+	return ""
+}
+
+// The check of gradients notices a gradient that misses one element's share.
+func TestWrongGradient(t *testing.T) {
+	right := func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Square().Sum() }
+	wrong := func(x ...*tensor.Tensor) *tensor.Tensor {
+		first := x[0].Slice(0, 0, 1)
+		return right(x...).Add(first.Detach().Square().Sub(first.Square()).MulScalar(1e-3).Sum())
+	}
+	in := []array{{tensor.Float64, []int{3}, []float64{2, 3, 5}}}
+	if got := wrongGradient(newRand(t), device.CPU(), right, in); got != "" {
+		t.Error(got)
+	}
+	if got := wrongGradient(newRand(t), device.CPU(), wrong, in); !strings.HasPrefix(got, "operand 0 [3], element 0: ") {
+		t.Errorf("a wrong gradient gives %q", got)
 	}
 }
 
@@ -141,7 +201,7 @@ func TestStructuralGradients(t *testing.T) {
 			checkGradient(t, r, on, c.what, c.f, c.in...)
 		}
 		// The product's own derivative does not depend on a factor that is 0, so differences are exact.
-		checkDifferences(t, on, "Prod with zeros", func(x ...*tensor.Tensor) *tensor.Tensor { return weighted(x[0].Prod(1)) }, []array{zeros})
+		checkDifferences(t, r, on, "Prod with zeros", func(x ...*tensor.Tensor) *tensor.Tensor { return weighted(x[0].Prod(1)) }, []array{zeros})
 	})
 }
 
