@@ -179,7 +179,7 @@ func TestExits(t *testing.T) {
 	devices(t, func(t *testing.T, on device.Device) {
 		t.Logf("seed %d (go test -run '%s' -seed N)", *seed, t.Name())
 		exits, panics := 0, 0
-		for k := range uint64(60) {
+		for k := range uint64(30) {
 			run := func(window int) (log string) {
 				p := &exitProgram{seed: *seed + k, on: on}
 				func() {
@@ -205,7 +205,7 @@ func TestExits(t *testing.T) {
 				}
 			}
 		}
-		if exits < 20 || panics < 8 {
+		if exits < 10 || panics < 4 {
 			t.Errorf("%d exits and %d panics test nothing", exits, panics)
 		}
 	})

@@ -261,7 +261,7 @@ func sizesOfProducts(rnd *rand.Rand) (m, n, k int) {
 // instruction set that has the same loops, and in parts.
 func TestProductsHaveTheSameBits(t *testing.T) {
 	rnd := newRand(t)
-	rounds := 40
+	rounds := 20
 	if raceEnabled {
 		rounds = 5
 	}

@@ -15,17 +15,19 @@ import (
 
 // Without faults, or with delays only, the backend passes the conformance tests.
 func TestConformance(t *testing.T) {
-	for name, open := range map[string]func() device.Backend{
-		"cpu": func() device.Backend { return cpu.New() },
-		"sim": func() device.Backend { return sim.New(sim.Options{}) },
+	for _, c := range []struct {
+		name string
+		b    device.Backend
+		f    Faults
+	}{
+		{"cpu", cpu.New(), Faults{}},
+		{"sim", sim.New(sim.Options{}), Faults{Call: Command, Kind: Delay, Rate: 0.1, Seed: 1}},
 	} {
-		for _, f := range []Faults{{}, {Call: Command, Kind: Delay, Rate: 0.1, Seed: 1}} {
-			t.Run(fmt.Sprintf("%s/%v/%v", name, f.Call, f.Kind), func(t *testing.T) {
-				b := New(open())
-				b.Arm(f)
-				devicetest.TestBackend(t, b, devicetest.Options{})
-			})
-		}
+		t.Run(c.name, func(t *testing.T) {
+			b := New(c.b)
+			b.Arm(c.f)
+			devicetest.TestBackend(t, b, devicetest.Options{})
+		})
 	}
 }
 
