@@ -11,6 +11,7 @@ import (
 
 // Doctor has every backend, though this command has none, and says why there is no GPU where there is none.
 func TestDoctor(t *testing.T) {
+	t.Setenv("ASYNCGEN_OPENCL", "")
 	t.Setenv("ASYNCGEN_LIBOPENCL", "libnosuchthing.so.7")
 	out, stderr, code := asyncgen(t, "doctor")
 	if code != exitOK || stderr != "" {
