@@ -258,6 +258,7 @@ func TestSettings(t *testing.T) {
 // Without an OpenCL library there are no devices, and the error says what was tried. If the library
 // is something else, the error says what it lacks.
 func TestLibrariesThatAreNone(t *testing.T) {
+	t.Setenv("ASYNCGEN_OPENCL", "")
 	missing := filepath.Join(t.TempDir(), "libOpenCL.so.1")
 	decoy := filepath.Join(t.TempDir(), "decoy.so")
 	if err := os.WriteFile(decoy, []byte("what a library is not"), 0o644); err != nil {
