@@ -2,6 +2,9 @@
 // prints one table in Markdown and one chart in SVG.
 //
 //	go run -C testdata/peers . [-budget 300ms] [-threads 1,2] [-python PATH] [-md FILE] [-svg FILE]
+//	go run -C testdata/peers . -from RESULTS.md [-only REGEXP] -svg FILE
+//
+// With -from nothing is measured: the chart is of rows of a table that an earlier run has written.
 //
 // Each peer is a process of its own, one for each number of threads, that answers questions: how long does this take? They are asked in turn,
 // question by question, so that what disturbs the machine for a while disturbs all. An answer is the median of many short windows.
@@ -39,6 +42,7 @@ func main() {
 	flag.StringVar(&o.python, "python", "", "a Python `interpreter` with NumPy and PyTorch; a virtual environment is made otherwise")
 	only := flag.String("only", "", "measure workloads that match this `regexp` only")
 	markdown := flag.String("md", "", "write the table to this `file` rather than to standard output")
+	from := flag.String("from", "", "draw the chart of a table in this `file`, and measure nothing")
 	svg := flag.String("svg", "", "write the chart to this `file`")
 	flag.Parse()
 	if *serve != "" {
@@ -53,6 +57,17 @@ func main() {
 		}
 		if o.only, err = regexp.Compile(*only); err != nil {
 			return err
+		}
+		if *from != "" {
+			text, err := os.ReadFile(*from)
+			if err != nil {
+				return err
+			}
+			results, err := readMarkdown(string(text), o.only)
+			if err != nil {
+				return fmt.Errorf("%s: %w", *from, err)
+			}
+			return write(cmp.Or(*svg, "/dev/stdout"), results.chart)
 		}
 		results, err := measureAll(o)
 		if err != nil {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io"
 	"math"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,4 +126,70 @@ func TestLimitsAreMeasured(t *testing.T) {
 			}
 		}
 	}
+}
+
+// shown are the rows of README's chart.
+const shown = `^(matmul (64|1024|2048) x (64|1024|2048) x (64|1024|2048)|step of a perceptron, batch 1024|exp 1M|add 1M|softmax of rows, 1024 x 1024|conv 8x64x56x56 to 64 by 3x3|conv 8x64x56x56 to 256 by 1x1|max pool 8x64x112x112 by 3x3|embedding, 8192 of 32000 x 256|gradient of an embedding, 8192 of 32000 x 256)$`
+
+// README's chart and its rows are those of the table.
+func TestReadme(t *testing.T) {
+	table := readFile(t, "RESULTS.md")
+	r, err := readMarkdown(table, regexp.MustCompile(shown))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if readFile(t, "../../docs/speed.svg") != r.chart() {
+		t.Errorf("docs/speed.svg is of another table: go run . -from RESULTS.md -only '%s' -svg ../../docs/speed.svg", shown)
+	}
+	_, readme, _ := strings.Cut(readFile(t, "../../README.md"), "\n## Speed\n")
+	readme, _, _ = strings.Cut(readme, "\n## ")
+	rows := 0
+	for line := range strings.Lines(readme) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 || strings.Contains(line, "---") || strings.Contains(line, "float32") {
+			continue
+		}
+		rows++
+		i := slices.IndexFunc(r.rows, func(row row) bool { return row.threads == 2 && row.Name == strings.TrimSpace(cells[1]) })
+		if i < 0 {
+			t.Errorf("README has a row that the chart lacks: %s", line)
+			continue
+		}
+		for k, p := range []string{ours, "PyTorch", "NumPy"} {
+			want := ""
+			if a := r.rows[i].answers[p]; a.Seconds > 0 {
+				want = duration(a.Seconds)
+			}
+			if got := strings.TrimSpace(cells[2+k]); got != want {
+				t.Errorf("README says that %s takes %s for %s, and the table %s", p, got, r.rows[i].Name, want)
+			}
+		}
+	}
+	if rows != 5 {
+		t.Errorf("%d rows in README", rows)
+	}
+}
+
+// What is read of a table is what was written.
+func TestReadMarkdown(t *testing.T) {
+	want := fake()
+	got, err := readMarkdown(want.markdown(), regexp.MustCompile(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(got.chart(), "<circle") || got.chart() != want.chart() {
+		t.Errorf("the chart of the table is\n%s\nand of the results\n%s", got.chart(), want.chart())
+	}
+	if _, err := readMarkdown("| a | b |\n", regexp.MustCompile("")); err == nil {
+		t.Error("no table is no error")
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	"math"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -128,6 +131,62 @@ func (r *results) markdown() string {
 		fmt.Fprintf(&b, " %s | %s |\n", row.rate(), row.share())
 	}
 	return b.String()
+}
+
+// readMarkdown reads the table that markdown has written. What it needs for a chart is there; limits are not.
+func readMarkdown(text string, only *regexp.Regexp) (*results, error) {
+	r := &results{}
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, "Measured on "); ok {
+			r.machine, _, _ = strings.Cut(rest, ". Times are medians")
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case len(cells) < 5 || strings.HasPrefix(cells[0], "---"):
+			continue
+		case r.peers == nil:
+			r.peers = cells[2 : len(cells)-2]
+			continue
+		case !only.MatchString(cells[0]):
+			continue
+		}
+		threads, err := strconv.Atoi(cells[1])
+		if err != nil || len(cells) != len(r.peers)+4 {
+			return nil, fmt.Errorf("not a row of the table: %s", line)
+		}
+		if !slices.Contains(r.threads, threads) {
+			r.threads = append(r.threads, threads)
+		}
+		row := row{workload: workload{Name: cells[0]}, threads: threads, answers: map[string]answer{}}
+		for i, p := range r.peers {
+			if cells[2+i] == "" {
+				continue
+			}
+			if row.answers[p], err = readDuration(cells[2+i]); err != nil {
+				return nil, fmt.Errorf("%s: %w", cells[0], err)
+			}
+		}
+		r.rows = append(r.rows, row)
+	}
+	if len(r.rows) == 0 {
+		return nil, errors.New("no rows")
+	}
+	return r, nil
+}
+
+// readDuration reads what cell has written: "**99.4 µs**" or "665 µs, 6.69×".
+func readDuration(cell string) (answer, error) {
+	text, _, _ := strings.Cut(cell, ",")
+	number, unit, _ := strings.Cut(strings.Trim(text, "*"), " ")
+	v, err := strconv.ParseFloat(number, 64)
+	size := map[string]float64{"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+	if err != nil || size == 0 {
+		return answer{}, fmt.Errorf("%q is no time", cell)
+	}
+	return answer{Seconds: v * size}, nil
 }
 
 // cell is a peer's time, and for others than us how many times ours it is. The shortest is in bold.
