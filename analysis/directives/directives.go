@@ -2,10 +2,12 @@ package directives
 
 import (
 	_ "embed"
+	"go/ast"
 	"go/token"
 	"slices"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/jsonfile"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis"
 )
@@ -33,6 +35,11 @@ func check(p *lint.Pass, own string, rules []*analysis.Analyzer) {
 			for _, c := range group.List {
 				ids, reason, ok := lint.IgnoreDirective(c.Text)
 				if !ok {
+					if word := unknown(c); word != "" {
+						p.Report(lint.Warning, analysis.Diagnostic{
+							Pos: c.Pos(), End: c.End(), Message: "there is no directive //asyncgen:" + word + jsonfile.DidYouMean(word, words),
+						})
+					}
 					continue
 				}
 				if problem := wrong(p, c.Pos(), ids, reason, own, rules); problem != "" {
@@ -41,6 +48,20 @@ func check(p *lint.Pass, own string, rules []*analysis.Analyzer) {
 			}
 		}
 	}
+}
+
+// words are what may follow //asyncgen: in a comment. All but ignore are for the generator, and api for the project itself.
+var words = []string{"api", "effects", "ignore", "kernel", "pure"}
+
+// unknown returns the word of a directive of asyncgen that does not exist, or "".
+//
+//	//asyncgen:kernal
+func unknown(c *ast.Comment) string {
+	d, ok := ast.ParseDirective(c.Pos(), c.Text)
+	if !ok || d.Tool != "asyncgen" || slices.Contains(words, d.Name) {
+		return ""
+	}
+	return d.Name
 }
 
 // wrong says what is wrong with the directive at pos, or nothing.

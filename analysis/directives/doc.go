@@ -10,7 +10,8 @@
 // gone, the comment stays and hides the next one.
 //
 // The rule reports directives that have nothing to ignore, that name no rule or
-// one that does not exist, and that give no reason.
+// one that does not exist, and that give no reason. It also reports comments
+// that begin like a directive and are none: //asyncgen:kernal marks nothing.
 //
 // WRONG
 //

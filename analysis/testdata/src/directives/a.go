@@ -25,7 +25,9 @@ func weigh(s string, v float64) float64 { return v }
 
 func tensorOf(x *tensor.Tensor) *tensor.Tensor { return x.AddScalar(4) }
 
-//asyncgen:ignored is another word
+/* want `there is no directive //asyncgen:ignored; did you mean "ignore"\?` */ //asyncgen:ignored is another word
+
+/* want `there is no directive //asyncgen:kernal; did you mean "kernel"\?` */ //asyncgen:kernal
 
 /* want `directive has no finding of AT001 to ignore; remove it \[AT031\]` */ //asyncgen:ignore AT001 it is long gone
 func stale(x *tensor.Tensor) (sum float64) {
