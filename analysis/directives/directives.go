@@ -50,7 +50,8 @@ func check(p *lint.Pass, own string, rules []*analysis.Analyzer) {
 	}
 }
 
-// words are what may follow //asyncgen: in a comment. All but ignore are for the generator, and api for the project itself.
+// words are what may follow //asyncgen: in a comment. The generator reads all but ignore, and api is for the project
+// itself.
 var words = []string{"api", "effects", "ignore", "kernel", "pure"}
 
 // unknown returns the word of a directive of asyncgen that does not exist, or "".
