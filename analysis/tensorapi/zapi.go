@@ -386,6 +386,7 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime/optim.SGD", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.AllReduce", Op, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Arange", Host, None, Never, Alone, "", ""},
+	{"github.com/asyncgen/asyncgen/runtime/tensor.Attention", Op, None, Never, Batched, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Both", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Changing", Mutate, 0, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Concat", Op, None, Never, Batched, "", ""},

@@ -145,6 +145,7 @@ type Attr struct {
 	Pos     uint64          // random draws
 	Device  device.Device   // To
 	Origin  device.Device   // To: where the operand is
+	Local   any             // what only package tensor knows of an operation of its own: Attention
 }
 
 // A Value is a tensor, as definitions see it.

@@ -159,6 +159,8 @@ func planned(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 		out = in[0].move(a.Device)
 	case d == op.Scatter:
 		out = scatter(a, in[0])
+	case d == attention:
+		out = a.Local.(*attending).forward(in[0], in[1], in[2])
 	default:
 		out = run(d, a, device.Device{}, in, tracking)
 	}

@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -113,4 +114,29 @@ func BenchmarkStack(b *testing.B) {
 		best = min(best, time.Since(start))
 	}
 	b.ReportMetric(float64(best.Nanoseconds())/float64(len(rows)), "ns/row")
+}
+
+// BenchmarkAttention measures 32 heads of 1024 queries and keys with 64 elements each.
+func BenchmarkAttention(b *testing.B) {
+	q, k, v := tensor.Randn(4, 8, 1024, 64), tensor.Randn(4, 8, 1024, 64), tensor.Randn(4, 8, 1024, 64)
+	for _, causal := range []bool{false, true} {
+		how := tensor.AttentionOptions{Causal: causal}
+		b.Run(fmt.Sprintf("causal=%v", causal), func(b *testing.B) {
+			for range b.N {
+				y := tensor.Attention(q, k, v, how)
+				y.Wait()
+				tensor.Dead(y)
+			}
+		})
+		b.Run(fmt.Sprintf("causal=%v/gradient", causal), func(b *testing.B) {
+			p := []*tensor.Param{tensor.NewParam(q), tensor.NewParam(k), tensor.NewParam(v)}
+			for range b.N {
+				tensor.Attention(p[0].Value(), p[1].Value(), p[2].Value(), how).Sum().Backward()
+				for _, x := range p {
+					x.Grad().Wait()
+					x.ZeroGrad()
+				}
+			}
+		})
+	}
 }

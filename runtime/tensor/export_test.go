@@ -32,3 +32,15 @@ func SameStorage(x, y *Tensor) bool { return x.storage == y.storage }
 
 // ViewOf returns the view d of x.
 func ViewOf(d *op.Def, x *Tensor) *Tensor { return viewOf(d, &op.Attr{}, x) }
+
+// SetAttentionSlab makes Attention compute so many weights at once until the function that it returns is called.
+func SetAttentionSlab(n int) (reset func()) {
+	before := slabSize
+	slabSize = n
+	return func() { slabSize = before }
+}
+
+// WholeAttention is Attention that keeps all weights.
+func WholeAttention(q, k, v *Tensor, how AttentionOptions) *Tensor {
+	return newAttending(q, k, v, how).whole(q, k, v)
+}

@@ -1,0 +1,483 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// AttentionOptions say how [Attention] weighs the values. The zero value is plain scaled dot-product attention.
+type AttentionOptions struct {
+	// Causal hides later keys: of T queries and S keys, query i looks at the keys 0 to S-T+i. So the last query looks
+	// at all keys, also if the first keys come from a cache. T must not exceed S.
+	Causal bool
+	// Mask has a shape that can be broadcast to that of the weights, (..., H, T, S). A bool mask is true where a query
+	// may look at a key. A mask of numbers, in the type of the queries, is added to the scores. nil hides nothing.
+	Mask *Tensor
+	// Scale multiplies the products of queries and keys. 0: 1/sqrt(D).
+	Scale float64
+}
+
+// Attention returns Softmax(q·kᵀ*scale)·v: each query gets the mean of the values, weighed by how much their keys agree
+// with it (Vaswani et al. 2017). q has the shape (..., H, T, D), with T queries for each of H heads, k (..., G, S, D)
+// and v (..., G, S, E); the result has the shape (..., H, T, E). All have the same leading axes. If G is less than H,
+// each group of H/G heads shares keys and values; H must be a multiple of G. Without heads, the axis H is left out
+// everywhere. The element types are floating-point and the same.
+//
+// The weights of all queries are never in memory at the same time, neither here nor in the gradient: they are computed
+// for some queries after the other, and computed again for the gradient (after Dao et al. 2022). Two cases keep them:
+// a mask that is tracked, and a [VMap]. The result of a query that a bool mask and Causal leave nothing to look at is 0.
+// It is NaN if a mask of numbers is -Inf everywhere.
+//
+// Attention enqueues the work and does not wait. It panics with a [*Mistake] if shapes, element types or devices do not
+// fit.
+//
+//asyncgen:api op batch
+//go:noinline
+func Attention(q, k, v *Tensor, how AttentionOptions) *Tensor {
+	a := newAttending(q, k, v, how)
+	if a.mask != nil && a.mask.node != nil || q.isRow("Attention") || k.isRow("Attention") || v.isRow("Attention") || a.mask != nil && a.mask.isRow("Attention") {
+		return a.whole(q, k, v)
+	}
+	return structural(attention, op.Attr{Local: a}, operands{q, k, v}, true)
+}
+
+// attention is the operation without what Attr.Local says, an *attending. planned carries it out with forward.
+var attention = &op.Def{
+	Name: "Attention", Types: op.Floats, Unlisted: true, Saves: 1<<0 | 1<<1 | 1<<2 | op.SavesResult,
+}
+
+func init() { // not in the literal, as the gradient uses what uses it
+	attention.VJP = func(b op.Builder, c *op.Call, i int, g op.Value) op.Value {
+		return c.Attr.Local.(*attending).gradient(b.(*builder), c, i, g.(*Tensor))
+	}
+}
+
+// attending is one call of Attention. Lead are the axes before T, with G for H; heads is H/G.
+type attending struct {
+	lead          device.Shape
+	heads         int
+	t, s, d, e    int
+	scale         float64
+	isCausal      bool
+	mask          *Tensor // nil, or of rank 2 at least
+	dtype         DType
+	dev           device.Device
+	shape         device.Shape // of the result
+	rows, columns *Tensor      // the numbers of the last key of each query, and of each key; nil if not causal
+
+	mu      sync.Mutex // guards rows and columns while gradients are built, and the rest
+	pending *Tensor    // the gradient of the result that share belongs to
+	share   operands   // gradients of operands that were computed with that of another, and not asked for yet
+}
+
+// newAttending checks the operands.
+func newAttending(q, k, v *Tensor, how AttentionOptions) *attending {
+	const name = "Attention"
+	for _, x := range []*Tensor{q, k, v} {
+		if x == nil {
+			wrong(name, op.MistakeNil)
+		}
+		x.floats(name)
+	}
+	rank := len(q.shape)
+	if rank < 2 || len(k.shape) != rank || len(v.shape) != rank {
+		wrong(name, op.MistakeRank+": want (..., H, T, D), (..., G, S, D) and (..., G, S, E)", q, k, v)
+	}
+	a := &attending{
+		lead: k.shape[:rank-2], heads: 1, t: q.shape[rank-2], s: k.shape[rank-2], d: q.shape[rank-1], e: v.shape[rank-1],
+		scale: how.Scale, isCausal: how.Causal, mask: how.Mask, dtype: q.dtype,
+	}
+	if rank > 2 && a.lead[rank-3] > 0 && q.shape[rank-3]%a.lead[rank-3] == 0 {
+		a.heads = q.shape[rank-3] / a.lead[rank-3]
+	}
+	a.shape = slices.Clone(q.shape)
+	a.shape[rank-1] = a.e
+	fits := a.s == v.shape[rank-2] && a.d == k.shape[rank-1] && slices.Equal(a.lead, v.shape[:rank-2])
+	for i, n := range a.lead {
+		if i == rank-3 {
+			n *= a.heads
+		}
+		fits = fits && q.shape[i] == n
+	}
+	switch {
+	case !fits:
+		wrong(name, op.MistakeBroadcast+": want (..., H, T, D), (..., G, S, D) and (..., G, S, E)", q, k, v)
+	case k.dtype != q.dtype || v.dtype != q.dtype:
+		wrong(name, op.MistakeDTypes, q, k, v)
+	case a.isCausal && a.t > a.s:
+		wrong(name, fmt.Sprintf("%s: %d queries for %d keys can't be causal", op.MistakeRange, a.t, a.s), q, k, v)
+	case math.IsNaN(a.scale) || math.IsInf(a.scale, 0):
+		wrong(name, fmt.Sprintf("the scale is %v", a.scale), q, k, v)
+	}
+	a.dev = q.storage.Device()
+	for _, x := range []*Tensor{k, v, a.mask} {
+		if x == nil {
+			continue
+		}
+		same := true
+		if a.dev, same = device.Join(a.dev, x.storage.Device()); !same {
+			wrong(name, op.MistakeDevices, q, x)
+		}
+	}
+	a.checkMask(q)
+	if a.scale == 0 {
+		a.scale = 1 / math.Sqrt(float64(max(a.d, 1)))
+	}
+	return a
+}
+
+// checkMask panics unless the mask fits q. A mask without axes for queries or keys gets them.
+func (a *attending) checkMask(q *Tensor) {
+	m := a.mask
+	if m == nil {
+		return
+	}
+	m.isRow("Attention")
+	if m.dtype != Bool && m.dtype != a.dtype {
+		wrong("Attention", op.MistakeDTypes+": the mask is bool, or of the type of the queries", q, m)
+	}
+	weights := append(slices.Clone(a.shape[:len(a.shape)-1]), a.s)
+	if both, ok := op.Broadcast(weights, m.shape); !ok || !slices.Equal(both, weights) {
+		wrong("Attention", fmt.Sprintf("%s: the mask does not fit weights of shape %v", op.MistakeBroadcast, weights), q, m)
+	}
+	for len(a.mask.shape) < 2 {
+		a.mask = a.mask.unsqueeze("Attention", 0)
+	}
+}
+
+// whole computes the result in one piece, from operations that differentiate and batch themselves.
+func (a *attending) whole(q, k, v *Tensor) *Tensor {
+	var made handles
+	defer made.letGo()
+	if a.heads > 1 { // one more axis: (..., G, H/G, T, D)
+		grouped := append(slices.Clone(a.lead), a.heads)
+		at := len(a.lead)
+		q = made.add(q.reshape(append(slices.Clone(grouped), a.t, a.d)))
+		k, v = made.add(k.unsqueeze("Attention", at)), made.add(v.unsqueeze("Attention", at))
+		if m := a.mask; m != nil && len(m.shape) > 2 {
+			shape := slices.Clone(m.shape)
+			split := []int{1, 1}
+			if head := len(shape) - 3; shape[head] > 1 {
+				split = []int{shape[head] / a.heads, a.heads}
+			}
+			a.mask = made.add(m.reshape(slices.Replace(shape, len(shape)-3, len(shape)-2, split...)))
+		}
+	}
+	a.number(&made)
+	weights, seen := a.weights(&made, made.add(q.MulScalar(a.scale)), k, a.mask, 0, a.t)
+	out := made.add(weights.MatMul(v))
+	if seen != nil {
+		out = made.add(Where(seen, out, made.add(a.zero())))
+	}
+	return out.reshape(a.shape)
+}
+
+// lowest is the score of a key that is hidden: far below every other, and a number, so that nothing becomes NaN.
+const lowest = -math.MaxFloat32
+
+var hideLater = Fuse("Attention", 3, func(x ...*kernel.Expr) *kernel.Expr {
+	score, last, key := x[0], x[1], x[2]
+	return kernel.Where(kernel.Le(key, last), score, kernel.Const(lowest, score.DType()))
+})
+
+// number makes the numbers of keys by which Causal hides scores, if it does.
+func (a *attending) number(made *handles) {
+	if a.isCausal {
+		on := On(a.dev).As(a.dtype)
+		a.columns = made.add(on.Arange(0, float64(a.s), 1))
+		a.rows = made.add(made.add(on.Arange(float64(a.s-a.t), float64(a.s), 1)).Reshape(a.t, 1))
+	}
+}
+
+func (a *attending) zero() *Tensor { return filled(0, nil, a.dtype, a.dev) }
+
+// weights returns the weights that the queries q, scaled, give the keys k. They are the queries from to to of each
+// head; the keys begin with the first one. Mask is the part of the mask for them, or nil. seen says which queries look
+// at any key; nil: all do.
+func (a *attending) weights(made *handles, q, k, mask *Tensor, from, to int) (p, seen *Tensor) {
+	order := make([]int, len(k.shape))
+	for i := range order {
+		order[i] = i
+	}
+	n := len(order)
+	order[n-2], order[n-1] = n-1, n-2
+	keys := k.shape[n-2]
+	s := made.add(q.MatMul(made.add(k.Transpose(order...))))
+	if mask != nil && mask.dtype != Bool {
+		s = made.add(s.Add(mask))
+	}
+	if a.isCausal && from+a.s-a.t+1 < keys { // the first of these queries does not look at all of these keys
+		s = made.add(hideLater.Of(s, made.add(a.rows.Slice(0, from, to)), made.add(a.columns.Slice(0, 0, keys))))
+	}
+	if mask != nil && mask.dtype == Bool {
+		s = made.add(Where(mask, s, made.add(filled(lowest, nil, a.dtype, a.dev))))
+		greatest := made.add(made.add(s.Detach()).MaxKeep(-1))
+		seen = made.add(greatest.NeScalar(lowest))
+	}
+	return made.add(s.Softmax(-1)), seen
+}
+
+// handles are temporaries that are let go together.
+type handles []*Tensor
+
+func (h *handles) add(t *Tensor) *Tensor {
+	*h = append(*h, t)
+	return t
+}
+
+func (h *handles) letGo() { letGo(*h...) }
+
+// A slab is the part of the work that is computed at once: some groups, one head of each, and some of its queries.
+type slab struct{ group, groups, head, from, to int }
+
+// slabSize is about how many weights are computed at once. On an AMD EPYC (Zen 5), 1<<17 to 1<<19 take the same time
+// within 5 %, 1<<15 a fifth more.
+var slabSize = 1 << 18
+
+// slabs calls f for each slab. Those of one group, and of one head in it, follow each other, in order.
+func (a *attending) slabs(f func(slab)) {
+	groups, atOnce := a.lead.Size(), 1
+	rows := min(max(slabSize/max(a.s, 1), 32), max(a.t, 1))
+	if a.mask == nil || a.mask.shape[:len(a.mask.shape)-2].Size() == 1 {
+		atOnce = max(slabSize/max(rows*a.s, 1), 1)
+	}
+	for group := 0; group < groups; group += atOnce {
+		for head := range a.heads {
+			for from := 0; from < a.t; from += rows {
+				f(slab{group, min(atOnce, groups-group), head, from, min(from+rows, a.t)})
+			}
+		}
+	}
+}
+
+// keys is how many keys the queries of s look at.
+func (a *attending) keys(s slab) int {
+	if a.isCausal {
+		return a.s - a.t + s.to
+	}
+	return a.s
+}
+
+// flat are the operands with one axis for all groups.
+type flat struct{ q, k, v *Tensor }
+
+func (a *attending) flatten(made *handles, q, k, v *Tensor) flat {
+	n := a.lead.Size()
+	return flat{
+		made.add(made.add(q.reshape(device.Shape{n, a.heads, a.t, a.d})).MulScalar(a.scale)),
+		made.add(k.reshape(device.Shape{n, a.s, a.d})), made.add(v.reshape(device.Shape{n, a.s, a.e})),
+	}
+}
+
+// queries returns the part of x, of shape (groups, heads, T, any), that belongs to s, without the axis of heads.
+func (s slab) queries(made *handles, x *Tensor) *Tensor {
+	x = made.add(x.Slice(0, s.group, s.group+s.groups))
+	x = made.add(x.Slice(1, s.head, s.head+1))
+	x = made.add(x.Slice(2, s.from, s.to))
+	return made.add(x.Squeeze(1))
+}
+
+// upTo returns the part of x, of shape (groups, S, any), that belongs to s: the first keys.
+func (s slab) upTo(made *handles, x *Tensor, keys int) *Tensor {
+	return made.add(made.add(x.Slice(0, s.group, s.group+s.groups)).Slice(1, 0, keys))
+}
+
+// maskFor returns the part of the mask for s, or nil.
+func (a *attending) maskFor(made *handles, s slab) *Tensor {
+	m := a.mask
+	if m == nil {
+		return nil
+	}
+	lead, index := a.lead, s.group*a.heads+s.head // of the weights: (..., G) becomes (..., H)
+	if n := len(lead); n > 0 {
+		lead = slices.Clone(lead)
+		lead[n-1] *= a.heads
+	}
+	for axis, of := len(m.shape)-3, len(lead)-1; axis >= 0; axis, of = axis-1, of-1 {
+		at := 0
+		if m.shape[axis] > 1 {
+			at = index % lead[of]
+		}
+		index /= lead[of]
+		m = made.add(made.add(m.Slice(axis, at, at+1)).Squeeze(axis))
+	}
+	if m.shape[0] > 1 {
+		m = made.add(m.Slice(0, s.from, s.to))
+	}
+	if m.shape[1] > 1 {
+		m = made.add(m.Slice(1, 0, a.keys(s)))
+	}
+	return m
+}
+
+// forward computes the result.
+func (a *attending) forward(q, k, v *Tensor) *Tensor {
+	var made, parts handles
+	defer made.letGo()
+	defer parts.letGo()
+	if a.mask != nil { // the program may declare its handle dead before Backward
+		a.mask = a.mask.Detach()
+	}
+	x := a.flatten(&made, made.add(q.detached()), made.add(k.detached()), made.add(v.detached()))
+	a.number(&made)
+	pieces := pieces{a: a}
+	a.slabs(func(s slab) {
+		var made handles
+		defer made.letGo()
+		keys := a.keys(s)
+		p, seen := a.weights(&made, s.queries(&made, x.q), s.upTo(&made, x.k, keys), a.maskFor(&made, s), s.from, s.to)
+		out := p.MatMul(s.upTo(&made, x.v, keys))
+		if seen != nil {
+			defer out.letGo()
+			out = Where(seen, out, made.add(a.zero()))
+		}
+		pieces.add(s, out)
+	})
+	return pieces.joined(a.shape)
+}
+
+// pieces collects results of slabs, in their order.
+type pieces struct {
+	a                   *attending
+	queries, heads, all []*Tensor
+}
+
+// add adds the result of s, of shape (groups, queries, any).
+func (p *pieces) add(s slab, x *Tensor) {
+	p.queries = append(p.queries, x)
+	if s.to < p.a.t {
+		return
+	}
+	p.heads = append(p.heads, joinAll(1, &p.queries))
+	if s.head+1 < p.a.heads {
+		return
+	}
+	if len(p.heads) > 1 {
+		for i, h := range p.heads {
+			p.heads[i] = h.unsqueeze("Attention", 1)
+			h.letGo()
+		}
+	}
+	p.all = append(p.all, joinAll(1, &p.heads))
+}
+
+// joined returns all results in one tensor of the given shape.
+func (p *pieces) joined(shape device.Shape) *Tensor {
+	if len(p.all) == 0 { // there are no queries
+		return filled(0, shape, p.a.dtype, p.a.dev)
+	}
+	all := joinAll(0, &p.all)
+	defer all.letGo()
+	return all.reshape(shape)
+}
+
+// joinAll returns ts one after the other, and lets go of them.
+func joinAll(axis int, ts *[]*Tensor) *Tensor {
+	list := *ts
+	*ts = nil
+	if len(list) == 1 {
+		return list[0]
+	}
+	defer letGo(list...)
+	return concat("Attention", axis, list)
+}
+
+// gradient returns the gradient with respect to operand i. It computes those of the other tracked operands as well, as
+// most of the work is the same, and keeps them until they are asked for.
+func (a *attending) gradient(b *builder, c *op.Call, i int, g *Tensor) *Tensor {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.pending != g || a.share[i] == nil {
+		letGo(a.share[:]...)
+		a.pending, a.share = g, a.backward(b.tracking, c, g)
+	}
+	share := a.share[i]
+	a.share[i] = nil
+	if a.share == (operands{}) {
+		a.pending = nil
+	}
+	return b.note(share)
+}
+
+var weightShare = Fuse("Attention'", 3, func(x ...*kernel.Expr) *kernel.Expr { // gradient of a weight, weight, their mean
+	return kernel.Mul(kernel.Sub(x[0], x[2]), x[1])
+})
+
+var productOf = Fuse("Mul", 2, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Mul(x[0], x[1]) })
+
+// backward returns the gradients with respect to the operands.
+func (a *attending) backward(tracking bool, c *op.Call, g *Tensor) (grads operands) {
+	var made handles
+	defer made.letGo()
+	in := operands{c.In[0].(*Tensor), c.In[1].(*Tensor), c.In[2].(*Tensor)}
+	out := c.Out.(*Tensor)
+	if !tracking {
+		for i, x := range in {
+			in[i] = made.add(x.detached())
+		}
+		out, g = made.add(out.detached()), made.add(g.detached())
+	}
+	n := a.lead.Size()
+	x := a.flatten(&made, in[0], in[1], in[2])
+	flatG := made.add(g.reshape(device.Shape{n, a.heads, a.t, a.e}))
+	flatOut := made.add(out.reshape(device.Shape{n, a.heads, a.t, a.e}))
+	means := made.add(made.add(productOf.Sum([]int{3}, flatG, flatOut)).Unsqueeze(3))
+	a.number(&made)
+	ofQ := pieces{a: a}
+	ofK, ofV := sums{rows: a.s}, sums{rows: a.s}
+	a.slabs(func(s slab) {
+		var made handles
+		defer made.letGo()
+		keys := a.keys(s)
+		q, k, v, g := s.queries(&made, x.q), s.upTo(&made, x.k, keys), s.upTo(&made, x.v, keys), s.queries(&made, flatG)
+		p, seen := a.weights(&made, q, k, a.maskFor(&made, s), s.from, s.to)
+		if seen != nil {
+			g = made.add(Where(seen, g, made.add(a.zero())))
+		}
+		ofV.add(s, made.add(p.Transpose(0, 2, 1)).MatMul(g))
+		share := made.add(weightShare.Of(made.add(g.MatMul(made.add(v.Transpose(0, 2, 1)))), p, s.queries(&made, means)))
+		ofQ.add(s, share.MatMul(k))
+		ofK.add(s, made.add(share.Transpose(0, 2, 1)).MatMul(q))
+	})
+	scaled := ofQ.joined(in[0].shape)
+	defer scaled.letGo()
+	return operands{scaled.MulScalar(a.scale), ofK.joined(a, in[1].shape), ofV.joined(a, in[2].shape)}
+}
+
+// sums collects gradients of keys or values: those of one group are added up.
+type sums struct {
+	rows int // how many keys there are
+	at   int // the group of the last of all
+	all  []*Tensor
+}
+
+// add adds what s contributes, of shape (groups, keys, any); it is 0 for the keys behind.
+func (u *sums) add(s slab, x *Tensor) {
+	if x.shape[1] < u.rows {
+		defer x.letGo()
+		x = structural(op.Scatter, op.Attr{Axis: 1, To: u.rows}, operands{x}, true)
+	}
+	if len(u.all) == 0 || u.at != s.group {
+		u.at = s.group
+		u.all = append(u.all, x)
+		return
+	}
+	last := len(u.all) - 1
+	defer letGo(u.all[last], x)
+	u.all[last] = u.all[last].Add(x)
+}
+
+func (u *sums) joined(a *attending, shape device.Shape) *Tensor {
+	if len(u.all) == 0 {
+		return filled(0, shape, a.dtype, a.dev)
+	}
+	all := joinAll(0, &u.all)
+	defer all.letGo()
+	return all.reshape(shape)
+}

@@ -1,0 +1,244 @@
+package tensor_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// An attentionCase is a random call of Attention.
+type attentionCase struct {
+	lead                    []int
+	heads, groups           int // 0: no axis of heads
+	queries, keys, in, out  int
+	causal                  bool
+	mask                    string // "", "bool" or "float"
+	maskShape               []int
+	q, k, v, maskElements   []float64
+	qShape, kShape, vShape  []int
+	resultShape, allWeights []int
+}
+
+func (c *attentionCase) String() string {
+	return fmt.Sprintf("q %v, k %v, v %v, causal %v, mask %q %v", c.qShape, c.kShape, c.vShape, c.causal, c.mask, c.maskShape)
+}
+
+func randomAttention(r *rand.Rand) *attentionCase {
+	c := &attentionCase{queries: 1 + r.IntN(40), in: 1 + r.IntN(9), out: 1 + r.IntN(9), causal: r.IntN(2) == 0}
+	c.keys = c.queries + r.IntN(10)
+	if !c.causal {
+		c.keys = 1 + r.IntN(40)
+	}
+	for range r.IntN(3) {
+		c.lead = append(c.lead, 1+r.IntN(3))
+	}
+	heads := func(n int) []int { return slices.Clone(c.lead) }
+	if r.IntN(4) > 0 {
+		c.groups = 1 + r.IntN(3)
+		c.heads = c.groups * (1 + r.IntN(3))
+		heads = func(n int) []int { return append(slices.Clone(c.lead), n) }
+	}
+	c.qShape = append(heads(c.heads), c.queries, c.in)
+	c.kShape = append(heads(c.groups), c.keys, c.in)
+	c.vShape = append(heads(c.groups), c.keys, c.out)
+	c.resultShape = append(heads(c.heads), c.queries, c.out)
+	c.allWeights = append(heads(c.heads), c.queries, c.keys)
+	c.q, c.k, c.v = normal(r, size(c.qShape)), normal(r, size(c.kShape)), normal(r, size(c.vShape))
+	c.mask = []string{"", "bool", "float"}[r.IntN(3)]
+	if c.mask != "" {
+		c.maskShape = slices.Clone(c.allWeights[r.IntN(len(c.allWeights)):])
+		for i := range c.maskShape {
+			if r.IntN(3) == 0 {
+				c.maskShape[i] = 1
+			}
+		}
+		c.maskElements = normal(r, size(c.maskShape))
+	}
+	return c
+}
+
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+func normal(r *rand.Rand, n int) []float64 {
+	xs := make([]float64, n)
+	for i := range xs {
+		xs[i] = r.NormFloat64()
+	}
+	return xs
+}
+
+// options returns the options of the call, with a mask on the default device.
+func (c *attentionCase) options() tensor.AttentionOptions {
+	how := tensor.AttentionOptions{Causal: c.causal}
+	switch m := tensor.From(c.maskElements, c.maskShape...); c.mask {
+	case "bool":
+		how.Mask = m.GtScalar(-0.5)
+	case "float":
+		how.Mask = m
+	}
+	return how
+}
+
+// reference computes the result as the formula says, one query after the other.
+func (c *attentionCase) reference() []float64 {
+	result := make([]float64, size(c.resultShape))
+	perGroup := 1
+	if c.heads > 0 {
+		perGroup = c.heads / c.groups
+	}
+	for row := range result[:len(result)/c.out] {
+		query := row % c.queries
+		group := row / c.queries / perGroup
+		var weights []float64
+		sum := 0.0
+		for key := range c.keys {
+			score := 0.0
+			for i := range c.in {
+				score += c.q[row*c.in+i] * c.k[(group*c.keys+key)*c.in+i]
+			}
+			score /= math.Sqrt(float64(c.in))
+			hidden := c.causal && key > c.keys-c.queries+query
+			switch m := c.maskAt(row, key); c.mask {
+			case "bool":
+				hidden = hidden || m <= -0.5
+			case "float":
+				score += m
+			}
+			w := math.Exp(score)
+			if hidden {
+				w = 0
+			}
+			weights = append(weights, w)
+			sum += w
+		}
+		for key, w := range weights {
+			for i := range c.out {
+				if sum > 0 {
+					result[row*c.out+i] += w / sum * c.v[(group*c.keys+key)*c.out+i]
+				}
+			}
+		}
+	}
+	return result
+}
+
+// maskAt returns the element of the mask for a row of queries and a key.
+func (c *attentionCase) maskAt(row, key int) float64 {
+	if c.mask == "" {
+		return 0
+	}
+	index, at, step := row*c.keys+key, 0, 1
+	for i := 1; i <= len(c.maskShape); i++ {
+		n, m := c.allWeights[len(c.allWeights)-i], c.maskShape[len(c.maskShape)-i]
+		if m > 1 {
+			at += index % n * step
+		}
+		index /= n
+		step *= m
+	}
+	return c.maskElements[at]
+}
+
+func TestAttention(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	for _, slab := range []int{1 << 18, 300} {
+		defer tensor.SetAttentionSlab(slab)()
+		for range 60 {
+			c := randomAttention(r)
+			q, k, v := tensor.From(c.q, c.qShape...), tensor.From(c.k, c.kShape...), tensor.From(c.v, c.vShape...)
+			y := tensor.Attention(q, k, v, c.options())
+			if !slices.Equal(y.Shape(), c.resultShape) {
+				t.Fatalf("seed %d, %v: shape %v, want %v", seed, c, y.Shape(), c.resultShape)
+			}
+			want := c.reference()
+			for i, got := range y.Float64s() {
+				if !(math.Abs(got-want[i]) <= 1e-12*(1+math.Abs(want[i]))) {
+					t.Fatalf("seed %d, %v: element %d is %v, want %v", seed, c, i, got, want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestAttentionGradients compares gradients, and gradients of gradients, with those of the same formula in one piece.
+func TestAttentionGradients(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	defer tensor.SetAttentionSlab(200)()
+	for range 40 {
+		c := randomAttention(r)
+		g := tensor.From(normal(r, size(c.resultShape)), c.resultShape...)
+		var results [2][]float64
+		for i, attention := range []func(q, k, v *tensor.Tensor, how tensor.AttentionOptions) *tensor.Tensor{tensor.Attention, tensor.WholeAttention} {
+			q, k, v := tensor.From(c.q, c.qShape...).Track(), tensor.From(c.k, c.kShape...).Track(), tensor.From(c.v, c.vShape...).Track()
+			grads := tensor.Grad(attention(q, k, v, c.options()).Mul(g).Sum(), q, k, v)
+			loss := tensor.Scalar(0).As(tensor.Float64)
+			for _, x := range grads {
+				results[i] = append(results[i], x.Float64s()...)
+				loss = loss.Add(x.Mul(x.Sin()).Sum())
+			}
+			for _, x := range tensor.Grad(loss, q, k, v) {
+				results[i] = append(results[i], x.Float64s()...)
+			}
+		}
+		for i, got := range results[0] {
+			if want := results[1][i]; !(math.Abs(got-want) <= 1e-10*(1+math.Abs(want))) {
+				t.Fatalf("seed %d, %v: gradient %d is %v, want %v", seed, c, i, got, want)
+			}
+		}
+	}
+}
+
+// TestAttentionOfRows compares a VMap over calls with one call.
+func TestAttentionOfRows(t *testing.T) {
+	q, k, v := tensor.Randn(3, 4, 10, 5), tensor.Randn(3, 2, 12, 5), tensor.Randn(3, 2, 12, 7)
+	how := tensor.AttentionOptions{Causal: true, Mask: tensor.Rand(10, 12).GtScalar(0.3)}
+	want := tensor.Attention(q, k, v, how).As(tensor.Float64).Float64s()
+	got := tensor.VMap(func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Attention(x[0], x[1], x[2], how) }, q, k, v).As(tensor.Float64).Float64s()
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-5 {
+			t.Fatalf("element %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestAttentionMistakes(t *testing.T) {
+	x := func(shape ...int) *tensor.Tensor { return tensor.Zeros(shape...) }
+	for name, call := range map[string]func(){
+		"keys and values": func() { tensor.Attention(x(2, 3), x(4, 3), x(5, 3), tensor.AttentionOptions{}) },
+		"widths":          func() { tensor.Attention(x(2, 3), x(4, 2), x(4, 3), tensor.AttentionOptions{}) },
+		"heads":           func() { tensor.Attention(x(3, 2, 3), x(2, 4, 3), x(2, 4, 3), tensor.AttentionOptions{}) },
+		"causal":          func() { tensor.Attention(x(5, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Causal: true}) },
+		"mask":            func() { tensor.Attention(x(2, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Mask: x(3, 4)}) },
+		"integer mask":    func() { tensor.Attention(x(2, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Mask: x(2, 4).As(tensor.Int64)}) },
+		"nil":             func() { tensor.Attention(x(2, 3), nil, x(4, 3), tensor.AttentionOptions{}) },
+		"types":           func() { tensor.Attention(x(2, 3), x(4, 3).As(tensor.Float64), x(4, 3), tensor.AttentionOptions{}) },
+	} {
+		func() {
+			defer func() {
+				if _, ok := recover().(*tensor.Mistake); !ok {
+					t.Errorf("%s: no Mistake", name)
+				}
+			}()
+			call()
+		}()
+	}
+	for _, shape := range [][]int{{0, 2, 3}, {2, 0, 3}} { // no heads, no queries
+		if y := tensor.Attention(x(shape...), x(shape[0], 4, 3), x(shape[0], 4, 3), tensor.AttentionOptions{}); y.Size() != 0 || y.Wait() != nil {
+			t.Errorf("%v: %v", shape, y)
+		}
+	}
+}
