@@ -223,9 +223,11 @@ func TestAttentionMistakes(t *testing.T) {
 		"heads":           func() { tensor.Attention(x(3, 2, 3), x(2, 4, 3), x(2, 4, 3), tensor.AttentionOptions{}) },
 		"causal":          func() { tensor.Attention(x(5, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Causal: true}) },
 		"mask":            func() { tensor.Attention(x(2, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Mask: x(3, 4)}) },
-		"integer mask":    func() { tensor.Attention(x(2, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Mask: x(2, 4).As(tensor.Int64)}) },
-		"nil":             func() { tensor.Attention(x(2, 3), nil, x(4, 3), tensor.AttentionOptions{}) },
-		"types":           func() { tensor.Attention(x(2, 3), x(4, 3).As(tensor.Float64), x(4, 3), tensor.AttentionOptions{}) },
+		"integer mask": func() {
+			tensor.Attention(x(2, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Mask: x(2, 4).As(tensor.Int64)})
+		},
+		"nil":   func() { tensor.Attention(x(2, 3), nil, x(4, 3), tensor.AttentionOptions{}) },
+		"types": func() { tensor.Attention(x(2, 3), x(4, 3).As(tensor.Float64), x(4, 3), tensor.AttentionOptions{}) },
 	} {
 		func() {
 			defer func() {

@@ -90,6 +90,12 @@ func makeOthers() (all, unrounded []*operation) {
 	near(nearly("nn.CrossEntropy($0, $1.ArgMax(1))", 2, func(a []*value) *value {
 		return each(mean(pick(logSoftmax(a[0], 1), extreme(a[1], 1, false)), -1), func(x float64) float64 { return -x }, nil)
 	}, tOne, tMat, tMat))
+	attention := func(m *machine, a []*value) *value {
+		scale := 1 / math.Sqrt(float64(a[0].shape[1]))
+		scores := m.product(each(a[0], func(x float64) float64 { return x * scale }, nil), transpose(a[1]))
+		return m.coarse(m.product(softmax(scores, 1), a[2]))
+	}
+	put(shapedIn("tensor.Attention($0, $1, $2, tensor.AttentionOptions{})"+coarse, 1, attention, tMat, tMat, tMat, tMat))
 	linear := func(m *machine, a []*value) *value {
 		return add(m.product(m.product(a[0], transpose(a[1])), a[0]), a[2])
 	}
