@@ -71,6 +71,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).Grad", Value, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).IsSet", Value, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).Set", Mutate, Recv, Never, Alone, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).SetGrad", Mutate, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).Value", Value, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).ZeroGrad", Mutate, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Reducer).InStep", Value, Recv, Never, Alone, "", ""},

@@ -111,6 +111,36 @@ func (p *Param) Frozen() *Param {
 //asyncgen:api value
 func (p *Param) Grad() *Tensor { return p.grad.another() }
 
+// SetGrad replaces the gradient by the elements of g, which are not tracked from then on: a gradient that was clipped,
+// or computed in another way. A later Backward adds to them. It panics if p has no value or is frozen, or if g differs
+// from the value in shape, element type or device.
+//
+//asyncgen:api mutate
+func (p *Param) SetGrad(g *Tensor) {
+	if g == nil {
+		wrong("SetGrad", op.MistakeNil)
+	}
+	if p.value == nil {
+		wrong("SetGrad", op.MistakeNoParameter)
+	}
+	if p.frozen {
+		wrong("SetGrad", op.MistakeFrozen, g)
+	}
+	g.mustLive("SetGrad")
+	switch v := p.value; {
+	case g.dtype != v.dtype:
+		wrong("SetGrad", op.MistakeDTypes, v, g)
+	case !slices.Equal(g.shape, v.shape):
+		wrong("SetGrad", op.MistakeShapes, v, g)
+	case g.storage.Device().Unscoped() != v.storage.Device().Unscoped():
+		wrong("SetGrad", op.MistakeDevices, v, g)
+	}
+	Changing(p)
+	old := p.grad
+	p.grad = g.detached()
+	old.letGo()
+}
+
 // ZeroGrad forgets the gradient.
 //
 //asyncgen:api mutate

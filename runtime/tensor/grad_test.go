@@ -270,6 +270,34 @@ func TestBackward(t *testing.T) {
 	})
 }
 
+// SetGrad replaces a gradient, and Backward adds to it. A State has it, and what does not fit the value is refused.
+func TestSetGrad(t *testing.T) {
+	w := tensor.NewParam(tensor.From([]float64{1, 2}))
+	w.Value().Square().Sum().Backward()
+	before := tensor.Snapshot(w)
+	w.SetGrad(w.Grad().MulScalar(10))
+	w.Value().Sum().Backward()
+	check(t, "gradient", w.Grad(), array{tensor.Float64, []int{2}, []float64{21, 41}}, 0)
+	before.Restore()
+	check(t, "gradient restored", w.Grad(), array{tensor.Float64, []int{2}, []float64{2, 4}}, 0)
+	w.SetGrad(tensor.From([]float64{3, 4}).Track())
+	if m := mistake(func() { w.Grad().Sum().Backward() }); m == nil || !strings.HasPrefix(m.Text, op.MistakeGradient) {
+		t.Errorf("a gradient is tracked: %v", m)
+	}
+	for want, f := range map[string]func(){
+		op.MistakeNil:         func() { w.SetGrad(nil) },
+		op.MistakeNoParameter: func() { tensor.NewParam(nil).SetGrad(tensor.Ones(2)) },
+		op.MistakeFrozen:      func() { w.Frozen().SetGrad(w.Grad()) },
+		op.MistakeDTypes:      func() { w.SetGrad(tensor.Ones(2)) },
+		op.MistakeShapes:      func() { w.SetGrad(tensor.From([]float64{1})) },
+	} {
+		if m := mistake(f); m == nil || !strings.HasPrefix(m.Text, want) {
+			t.Errorf("got %v, want %s", m, want)
+		}
+	}
+	check(t, "gradient after mistakes", w.Grad(), array{tensor.Float64, []int{2}, []float64{3, 4}}, 0)
+}
+
 // Set gives a parameter a new value. Tensors computed from the old value don't change.
 func TestParamSet(t *testing.T) {
 	w := tensor.NewParam(nil)

@@ -27,6 +27,7 @@ var neverMade = map[string]string{
 	"Clone":           "the programs have parameters, and no layers",
 	"DataParallel":    "the programs have parameters, and no layers",
 	"InStep":          "it is for nn.DataParallel",
+	"SetGrad":         "to the tools it is Set: it gives the cell another tensor",
 	"IsSet":           "the cells of programs are set",
 	"Tensors":         "it is for those who save a state",
 	"I64":             "the generator makes it of ItemInt",
