@@ -8,9 +8,9 @@
 //
 // The rule reports calls in a loop that build or compile, by what the profile
 // of the library says, or of functions that always do, when what to build is the
-// same in each iteration. Of our library that is tensor.Fuse, which keeps what it defines
-// for ever: it is reported outside of loops, too, where a function defines an operation
-// that nobody has after it.
+// same in each iteration. Of our library these are tensor.Fuse and tensor.FuseScalars, which
+// keep what they define for ever: they are reported outside of loops, too, where a function
+// defines an operation that nobody has after it.
 //
 // WRONG
 //

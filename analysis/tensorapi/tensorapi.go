@@ -214,7 +214,7 @@ var ours = &Profile{
 		module + "/runtime/tensor.Param",
 	},
 	Funcs:    index(api),
-	Rebuilds: map[string]bool{module + "/runtime/tensor.Fuse": true},
+	Rebuilds: map[string]bool{module + "/runtime/tensor.Fuse": true, module + "/runtime/tensor.FuseScalars": true},
 	Values:   true,
 	Async:    Async,
 }

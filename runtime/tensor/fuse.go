@@ -11,7 +11,11 @@ import (
 // A Fused is an elementwise operation that a program defines: an expression of
 // scalar primitives, computed in one pass over the operands. See [Fuse]. It never
 // changes, and may be used by several goroutines at once.
-type Fused struct{ def, sum *op.Def }
+type Fused struct {
+	def, sum *op.Def // sum: nil if there are constants
+	scalars  [2]float64
+	given    bool // With has given the constants
+}
 
 // Fuse returns an elementwise operation of 1 to 3 operands. It computes f of their elements in one command. Written
 // with methods, the same computation takes a command for each primitive, and stores each result in memory.
@@ -33,42 +37,88 @@ type Fused struct{ def, sum *op.Def }
 //
 //asyncgen:api call 2 once
 func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fused {
-	if operands < 1 || operands > op.MaxInputs {
-		panic(&Mistake{Op: "Fuse", Text: fmt.Sprintf("%s: %s with %d operands, want 1 to %d", op.MistakeOperands, name, operands, op.MaxInputs)})
+	return fuse("Fuse", name, operands, 0, f)
+}
+
+// FuseScalars is [Fuse] of an expression with 1 or 2 constants, which [Fused.With] gives. f gets them after the
+// operands, in the same element type. Other constants need no other kernel: use it where they change from call to call,
+// as a learning rate does.
+//
+//	var towards = tensor.FuseScalars("towards", 2, 1, func(x ...*kernel.Expr) *kernel.Expr {
+//		return kernel.Add(x[0], kernel.Mul(x[2], kernel.Sub(x[1], x[0])))
+//	})
+//	y := towards.With(0.1).Of(a, b) // a + 0.1*(b-a)
+//
+// It panics as Fuse does, and if there are no constants or too many.
+//
+//asyncgen:api call 3 once
+func FuseScalars(name string, operands, scalars int, f func(x ...*kernel.Expr) *kernel.Expr) *Fused {
+	if scalars < 1 || scalars > len(Fused{}.scalars) {
+		panic(&Mistake{Op: "FuseScalars", Text: fmt.Sprintf("%s: %s with %d constants, want 1 or 2", op.MistakeOperands, name, scalars)})
 	}
-	d := &op.Def{Name: name, Types: op.Floats, Tensors: operands, Expr: f, Unlisted: true}
-	x := make([]*kernel.Expr, operands)
+	return fuse("FuseScalars", name, operands, scalars, f)
+}
+
+// fuse is Fuse and FuseScalars, whichever caller says.
+func fuse(caller, name string, operands, scalars int, f func(x ...*kernel.Expr) *kernel.Expr) *Fused {
+	if operands < 1 || operands > op.MaxInputs {
+		panic(&Mistake{Op: caller, Text: fmt.Sprintf("%s: %s with %d operands, want 1 to %d", op.MistakeOperands, name, operands, op.MaxInputs)})
+	}
+	d := &op.Def{Name: name, Types: op.Floats, Tensors: operands, Scalars: scalars, Expr: f, Unlisted: true}
+	x := make([]*kernel.Expr, operands, operands+scalars)
 	for i := range x {
 		x[i] = kernel.Arg(i, device.Float64)
+	}
+	for i := range scalars {
+		x = append(x, kernel.Imm(i, device.Float64))
 	}
 	d.Bool = f(x...).DType() == device.Bool
 	d.Kernel(device.Float32) // so that mistakes of f panic here
 	d.Kernel(device.Float64)
-	return &Fused{d, op.SumOf(name, d)}
+	if scalars > 0 {
+		return &Fused{def: d}
+	}
+	return &Fused{def: d, sum: op.SumOf(name, d)}
+}
+
+// With returns f with the constants that f takes after its operands, converted to their element type before anything
+// is computed. It panics if f takes another number of constants.
+//
+//asyncgen:api pure
+func (f *Fused) With(scalars ...float64) *Fused {
+	if len(scalars) != f.def.Scalars {
+		wrong(f.def.Name, fmt.Sprintf("%s: it takes %d constants, not %d", op.MistakeOperands, f.def.Scalars, len(scalars)))
+	}
+	g := &Fused{def: f.def, sum: f.sum, given: true}
+	copy(g.scalars[:], scalars)
+	return g
 }
 
 // Of enqueues the operation on its operands, element by element, with broadcasting. It panics with a [*Mistake] if
-// f takes another number of operands, if they differ in element type or device, if they are neither float32 nor
+// f takes another number of operands, if it takes constants and has none, if the operands differ in element type or device, if they are neither float32 nor
 // float64, or if they can't be broadcast.
 //
 //asyncgen:api op
 //go:noinline
 func (f *Fused) Of(x ...*Tensor) *Tensor {
-	return elementwise(f.def, [2]float64{}, f.operands(x), true)
+	return elementwise(f.def, f.scalars, f.operands(x), true)
 }
 
-// operands returns x as an array. It panics unless f takes that many operands.
+// operands returns x as an array. It panics unless f takes that many operands and has its constants.
 func (f *Fused) operands(x []*Tensor) (in operands) {
 	if len(x) != f.def.Tensors {
 		wrong(f.def.Name, fmt.Sprintf("%s: it takes %d, not %d", op.MistakeOperands, f.def.Tensors, len(x)))
+	}
+	if f.def.Scalars > 0 && !f.given {
+		wrong(f.def.Name, fmt.Sprintf("%s: it takes %d constants, see With", op.MistakeOperands, f.def.Scalars))
 	}
 	copy(in[:], x)
 	return in
 }
 
 // Sum enqueues the sum of what [Fused.Of] returns, over the given axes, or over all if there are none. The result
-// and its gradients have the bits of f.Of(x...).Sum(axes...). If the axes are the last ones, the elements that are
-// added up are never stored. Sum panics as Of and [Tensor.Sum] do.
+// and its gradients have the bits of f.Of(x...).Sum(axes...). If the axes are the last ones and f takes no constants,
+// the elements that are added up are never stored. Sum panics as Of and [Tensor.Sum] do.
 //
 //asyncgen:api op
 //go:noinline
@@ -104,10 +154,10 @@ func (f *Fused) add(axes []int, x []*Tensor) (sum *Tensor, shape device.Shape, l
 	}
 	list = (&Tensor{shape: shape, dtype: x[0].dtype}).axes(name, axes)
 	a := op.Attr{Axes: list}
-	if areLast(shape, list) {
+	if f.sum != nil && areLast(shape, list) {
 		return structural(f.sum, a, in, true), shape, list
 	}
-	each := elementwise(f.def, [2]float64{}, in, true)
+	each := elementwise(f.def, f.scalars, in, true)
 	defer each.letGo()
 	return structural(op.Sum, a, operands{each}, true), shape, list
 }

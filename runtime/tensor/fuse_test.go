@@ -102,12 +102,34 @@ func TestFusedTruth(t *testing.T) {
 	}
 }
 
+// With gives other constants to the same kernel, and leaves the operation that it is called of as it was.
+func TestFuseScalars(t *testing.T) {
+	line := tensor.FuseScalars("line", 1, 2, func(x ...*kernel.Expr) *kernel.Expr {
+		return kernel.Add(kernel.Mul(x[0], x[1]), x[2])
+	})
+	x := tensor.From([]float32{1, 2, 3})
+	double, half := line.With(2, 1), line.With(0.5, 0)
+	if got := fmt.Sprint(double.Of(x).Float32s(), half.Of(x).Float32s(), double.Of(x).Float32s()); got != "[3 5 7] [0.5 1 1.5] [3 5 7]" {
+		t.Error(got)
+	}
+	if got := tensor.VMap(func(r ...*tensor.Tensor) *tensor.Tensor { return double.Of(r[0]) }, x).Float32s(); fmt.Sprint(got) != "[3 5 7]" {
+		t.Errorf("batched: %v", got)
+	}
+}
+
 func TestFuseMistakes(t *testing.T) {
 	f := func(x ...*kernel.Expr) *kernel.Expr { return x[0] }
+	line := tensor.FuseScalars("line", 1, 2, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Add(kernel.Mul(x[0], x[1]), x[2]) })
 	for what, try := range map[string]func(){
 		"0 operands":                            func() { tensor.Fuse("f", 0, f) },
 		"4 operands":                            func() { tensor.Fuse("f", 4, f) },
 		"and is not defined":                    func() { tensor.Fuse("f", 1, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Not(x[0]) }) },
+		"with 0 constants":                      func() { tensor.FuseScalars("f", 1, 0, f) },
+		"with 3 constants":                      func() { tensor.FuseScalars("f", 1, 3, f) },
+		"it takes 2 constants, not 1":           func() { line.With(1) },
+		"it takes 0 constants, not 1":           func() { swish.With(1) },
+		"it takes 2 constants, see With":        func() { line.Of(tensor.Scalar(1)) },
+		"2 constants, see With":                 func() { line.Sum(nil, tensor.Scalar(1)) },
 		"wrong number of operands":              func() { swish.Of(tensor.Scalar(1)) },
 		"nil tensor":                            func() { swish.Of(tensor.Scalar(1), nil) },
 		"operands differ in element type":       func() { swish.Of(tensor.Scalar(1), tensor.Scalar(1).As(device.Float64)) },
@@ -145,6 +167,16 @@ var fused = []struct {
 	{tensor.Fuse("muladd", 3, func(v ...*kernel.Expr) *kernel.Expr { return kernel.Add(kernel.Mul(v[0], v[1]), v[2]) }),
 		func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Mul(x[1]).Add(x[2]) },
 		func(x ...float64) float64 { return x[0]*x[1] + x[2] }, 3, true},
+	{tensor.FuseScalars("towards", 2, 1, func(v ...*kernel.Expr) *kernel.Expr {
+		return kernel.Add(v[0], kernel.Mul(v[2], kernel.Sub(v[1], v[0])))
+	}).With(0.3),
+		func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AddScaled(x[1].Sub(x[0]), 0.3) },
+		func(x ...float64) float64 { return x[0] + 0.3*(x[1]-x[0]) }, 2, false},
+	{tensor.FuseScalars("line", 1, 2, func(v ...*kernel.Expr) *kernel.Expr {
+		return kernel.Add(kernel.Mul(v[0], v[1]), v[2])
+	}).With(1.7, -0.4),
+		func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MulScalar(1.7).AddScalar(-0.4) },
+		func(x ...float64) float64 { return x[0]*1.7 - 0.4 }, 1, true},
 }
 
 // sameElements fails unless two tensors have the same bits, where any NaN is as good as another.

@@ -11,7 +11,10 @@ const Float64 DType = 1
 type Fused struct{}
 
 func Fuse(name string, operands int, f func(x ...*kernel.Expr) *kernel.Expr) *Fused { return nil }
-func (f *Fused) Of(x ...*Tensor) *Tensor                                            { return nil }
+func FuseScalars(name string, operands, scalars int, f func(x ...*kernel.Expr) *kernel.Expr) *Fused {
+	return nil
+}
+func (f *Fused) Of(x ...*Tensor) *Tensor { return nil }
 
 func Eye(n int) *Tensor { return nil }
 
