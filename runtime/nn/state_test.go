@@ -101,7 +101,7 @@ func TestSnapshotRepeats(t *testing.T) {
 	if n := len(nn.Cells(net)); n != 1+4 {
 		t.Errorf("%d cells", n)
 	}
-	if cells := opt.Cells(); len(cells) != 5 || cells[4].Value().Item() != opt.Rate() || !cells[4].Value().Ready() {
+	if cells := opt.Cells(); len(cells) != 6 || cells[4].Value().Item() != opt.Rate() || !cells[4].Value().Ready() {
 		t.Errorf("cells of the optimiser: %v", cells)
 	}
 }

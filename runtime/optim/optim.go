@@ -1,69 +1,254 @@
-// Package optim provides optimisers, which give the parameters of a model their next values.
+// Package optim provides optimisers, which give the parameters of a model their next values; schedules of learning
+// rates; clipping; averages of weights.
 //
-// Nothing in this package waits: updates are enqueued like any operation.
+//	opt := optim.AdamW(net.Params(), 1e-3, optim.AdamOptions{Decay: 0.1})
+//	opt.Schedule = optim.Warmup(100, optim.Cosine(10_000, 0.1))
+//	opt.Guard = true
+//	for _, b := range batches {
+//		opt.ZeroGrad()
+//		nn.CrossEntropy(net.Forward(b.X), b.Y).Backward()
+//		optim.ClipNorm(net.Params(), 1)
+//		opt.Step()
+//	}
+//
+// Options are structs. A field that is 0 stands for its default, and [None] for the number 0.
+//
+// Nothing in this package waits: updates are enqueued like any operation. What depends on values, such as a norm, a
+// gradient that is NaN or a loss that no longer falls, is decided on the device.
 package optim
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// An Optimizer changes parameters along their gradients. It is for one
-// goroutine at a time.
+// None is the value of an option that is to be 0 although 0 stands for another default:
+// optim.AdamOptions{Decay: optim.None}.
+const None = -1
+
+// An Optimizer changes parameters along their gradients. It is for one goroutine at a time. Its fields may be set at
+// any time before a Step; each is nothing if it is zero.
+//
+// Backward adds to gradients until ZeroGrad. So the gradients of several batches are accumulated by one Backward for
+// each of them, before one Step:
+//
+//	opt.ZeroGrad()
+//	for _, b := range parts {
+//		loss := nn.MSELoss(net.Forward(b.X), b.Y)
+//		loss.MulScalar(1 / float64(len(parts))).Backward()
+//	}
+//	opt.Step()
+//
+// A parameter without a gradient is left as it is, with all that the optimiser remembers about it. So a part of a model
+// is not trained if it is frozen (nn.Frozen), if the loss doesn't depend on it, or if its parameters are not among
+// those of the optimiser.
 type Optimizer struct {
+	// Schedule gives the number by which the rate is multiplied in each Step, from the number of Steps before.
+	Schedule Schedule
+	// Plateau multiplies the rate by a number that it holds on the device.
+	Plateau *Plateau
+	// Guard makes a Step change no parameter, and nothing that the optimiser remembers on the device, if one of the
+	// gradients has an element that is NaN or infinite. It changes no bit of other Steps. The device decides; what
+	// the host counts goes on: the number of Steps, on which Schedule and the corrections of Adam depend. The guard
+	// reads all gradients once more, and a Step takes one pass more over each parameter.
+	Guard bool
+
+	parts  []*Optimizer // of Group; then there is nothing below but counts
 	params []*nn.Param
+	rule   rule
 	rate   float64
+	state  [slots][]tensor.Buffer // nil: the rule has no use for it; else one for each parameter
+	counts []int64                // how many Steps there were, and how many of them changed each parameter
 }
 
 var _ nn.Stateful = (*Optimizer)(nil)
 
-// SGD returns an optimiser that does stochastic gradient descent: each step subtracts rate times
-// the gradient from the parameters. It panics with a [tensor.Mistake] if the rate is negative,
-// infinite or NaN.
-//
-//asyncgen:api pure
-func SGD(params []*nn.Param, rate float64) *Optimizer {
-	mustRate("SGD", rate)
-	return &Optimizer{params: slices.Clone(params), rate: rate}
+// A rule says how a step changes a parameter.
+type rule interface {
+	// uses lists the state that the rule has for each parameter.
+	uses() []slot
+	// next returns the value of u.x after the step, and sets the state.
+	next(u *update) *tensor.Tensor
 }
 
-// Rate returns the learning rate.
+// A slot is a kind of state.
+type slot int
+
+const (
+	momentum slot = iota // the sum of steps that fades
+	mean                 // an average of gradients
+	square               // an average of their squares
+	slots
+)
+
+func (s slot) String() string { return [...]string{"momentum", "mean", "square"}[s] }
+
+// newOptimizer returns an Optimizer of the named function. A parameter that is listed twice counts once.
+func newOptimizer(name string, params []*nn.Param, rate float64, r rule) *Optimizer {
+	mustRate(name, rate)
+	o := &Optimizer{rule: r, rate: rate, params: distinct(params)}
+	for _, s := range r.uses() {
+		o.state[s] = make([]tensor.Buffer, len(o.params))
+	}
+	o.counts = make([]int64, 1+len(o.params))
+	return o
+}
+
+// distinct returns the parameters, each once.
+func distinct(params []*nn.Param) (once []*nn.Param) {
+	seen := make(map[*nn.Param]bool, len(params))
+	for _, p := range params {
+		if !seen[p] {
+			once = append(once, p)
+		}
+		seen[p] = true
+	}
+	return once
+}
+
+// Group returns one optimiser of several, for parameters that are trained in different ways. Its Step is a Step of each
+// part, with the part's own rule, rate and fields; the fields of the group hold for all parts. With Guard, one
+// gradient that is not finite stops all of them.
+//
+//	opt := optim.Group(
+//		optim.AdamW(weights, 1e-3),
+//		optim.AdamW(biases, 1e-3, optim.AdamOptions{Decay: optim.None}),
+//	)
+//
+// It panics with a [tensor.Mistake] if two parts have a parameter in common.
+//
+//asyncgen:api pure
+func Group(parts ...*Optimizer) *Optimizer {
+	o := &Optimizer{parts: slices.Clone(parts), counts: make([]int64, 1)}
+	seen := make(map[*nn.Param]bool)
+	for p := range o.all() {
+		if seen[p] {
+			wrong("Group", "two parts have a parameter in common")
+		}
+		seen[p] = true
+	}
+	return o
+}
+
+// all is the sequence of parameters.
+func (o *Optimizer) all() iter.Seq[*nn.Param] {
+	return func(yield func(*nn.Param) bool) {
+		for _, p := range o.params {
+			if !yield(p) {
+				return
+			}
+		}
+		for _, part := range o.parts {
+			for p := range part.all() {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Rate returns the learning rate, without what Schedule and Plateau make of it. That of a Group is the rate of its first
+// part.
 //
 //asyncgen:api value
-func (o *Optimizer) Rate() float64 { return o.rate }
+func (o *Optimizer) Rate() float64 {
+	if len(o.parts) > 0 {
+		return o.parts[0].Rate()
+	}
+	return o.rate
+}
+
+// wrong panics with a [tensor.Mistake] about the function with the given name.
+func wrong(name, format string, args ...any) {
+	panic(&tensor.Mistake{Package: "optim", Op: name, Text: fmt.Sprintf(format, args...)})
+}
 
 // mustRate panics unless parameters can move against their gradients by rate.
 func mustRate(name string, rate float64) {
 	if !(rate >= 0) || math.IsInf(rate, 1) {
-		panic(&tensor.Mistake{Package: "optim", Op: name, Text: fmt.Sprintf("the learning rate is %v, want a number from 0 on", rate)})
+		wrong(name, "the learning rate is %v, want a number from 0 on", rate)
 	}
 }
 
-// SetRate gives the optimiser another learning rate, from the next Step on. It panics with a
-// [tensor.Mistake] if that is negative, infinite or NaN.
+// SetRate gives the optimiser another learning rate, from the next Step on; all parts of a Group get it. It panics with
+// a [tensor.Mistake] if that is negative, infinite or NaN.
 //
 //asyncgen:api mutate
 func (o *Optimizer) SetRate(to float64) {
 	mustRate("SetRate", to)
-	tensor.Changing(rate{o})
-	o.rate = to
+	for _, part := range o.parts {
+		part.SetRate(to)
+	}
+	if len(o.parts) == 0 {
+		tensor.Changing(rate{o})
+		o.rate = to
+	}
 }
 
-// Cells lists everything that Step or SetRate changes: the parameters, and the learning rate as a
-// float64 tensor on the CPU.
+// Cells lists everything that Step or SetRate changes: the parameters, and the cells of [Optimizer.State].
 //
 //asyncgen:api meta
 func (o *Optimizer) Cells() []tensor.Cell {
-	cells := make([]tensor.Cell, 0, len(o.params)+1)
-	for _, p := range o.params {
+	var cells []tensor.Cell
+	for p := range o.all() {
 		cells = append(cells, p)
 	}
-	return append(cells, rate{o})
+	for _, c := range o.State() {
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+// State is the sequence of what the optimiser remembers from step to step beside the parameters, with a name for each
+// cell. The names, and their order, depend only on how the optimiser was made.
+//
+//   - "rate" is the learning rate, a float64 tensor on the CPU.
+//   - "steps" counts Steps, an int64 tensor on the CPU: of all, then of those that changed each parameter.
+//   - "momentum.2", "mean.2" and "square.2" are buffers for the third parameter, of its shape; see [SGD], [Adam] and
+//     [RMSProp]. They have no value before a Step has changed the parameter.
+//   - "plateau.scale", "plateau.best" and "plateau.bad" are buffers of [Plateau], if it is set.
+//
+// The cells of part i of a Group have its number in front: "1.momentum.2".
+//
+//asyncgen:api meta
+func (o *Optimizer) State() iter.Seq2[string, tensor.Cell] {
+	return func(yield func(string, tensor.Cell) bool) {
+		if len(o.parts) == 0 && !yield("rate", rate{o}) {
+			return
+		}
+		if !yield("steps", counts{&o.counts}) {
+			return
+		}
+		for s, buffers := range o.state {
+			for i := range buffers {
+				if !yield(slot(s).String()+"."+strconv.Itoa(i), &buffers[i]) {
+					return
+				}
+			}
+		}
+		if o.Plateau != nil {
+			for name, c := range o.Plateau.State() {
+				if !yield("plateau."+name, c) {
+					return
+				}
+			}
+		}
+		for i, part := range o.parts {
+			for name, c := range part.State() {
+				if !yield(strconv.Itoa(i)+"."+name, c) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // rate is the Cell of an optimiser's learning rate.
@@ -79,30 +264,72 @@ func (r rate) Value() *tensor.Tensor { return tensor.FromOn(device.CPU(), []floa
 //go:noinline
 func (r rate) Set(t *tensor.Tensor) { r.o.rate = t.Item() }
 
-// Step gives each parameter that has a gradient its next value.
+// counts is a Cell of numbers that the host counts.
+type counts struct{ of *[]int64 }
+
+// Value implements tensor.Cell. The tensor is never pending.
+//
+//go:noinline
+func (c counts) Value() *tensor.Tensor { return tensor.FromOn(device.CPU(), *c.of) }
+
+// Set implements tensor.Cell. It reads t, which doesn't wait if Value has made t.
+//
+//go:noinline
+func (c counts) Set(t *tensor.Tensor) {
+	n := t.Int64s()
+	if len(n) != len(*c.of) {
+		wrong("Set", "%d counts of steps for an optimiser that has %d", len(n), len(*c.of))
+	}
+	*c.of = n
+}
+
+// Step gives each parameter that has a gradient its next value. It panics with a [tensor.Mistake] if Schedule returns a
+// number that is negative, infinite or NaN.
 //
 //asyncgen:api mutate
 //go:noinline
-func (o *Optimizer) Step() {
-	for _, p := range o.params {
+func (o *Optimizer) Step() { o.step(1, nil) }
+
+// step is Step with the rate multiplied by two numbers, one of which is on the device.
+func (o *Optimizer) step(factor float64, by *scale) {
+	if o.Schedule != nil {
+		f := o.Schedule(int(o.counts[0]))
+		mustFactors("Step", f)
+		factor *= f
+	}
+	own := by
+	if o.Plateau != nil && o.Plateau.scale.IsSet() {
+		own = own.times(o.Plateau.scale.Value())
+	}
+	if o.Guard {
+		own = own.times(finite(o.all()))
+	}
+	tensor.Changing(counts{&o.counts})
+	o.counts[0]++
+	for _, part := range o.parts {
+		part.step(factor, own)
+	}
+	for i, p := range o.params {
 		if g := p.Grad(); g != nil {
+			o.counts[1+i]++
 			v := p.Value()
-			x := v.Detach()
-			y := next(x, g, o.rate)
+			u := update{o: o, i: i, x: v.Detach(), g: g, rate: factor * o.rate, steps: float64(o.counts[1+i])}
+			u.scale = own.like(u.x)
+			y := o.rule.next(&u)
 			p.Set(y)
-			tensor.Dead(g, v, x, y)
+			tensor.Dead(append(u.temps, g, v, u.x, y)...)
 		}
 	}
+	if own != by {
+		own.dead()
+	}
 }
-
-// next returns x after a step against g, by one kernel: x + (-rate)*g rounds as x - rate*g does.
-func next(x, g *tensor.Tensor, rate float64) *tensor.Tensor { return x.AddScaled(g, -rate) }
 
 // ZeroGrad drops the gradients of all parameters.
 //
 //asyncgen:api mutate
 func (o *Optimizer) ZeroGrad() {
-	for _, p := range o.params {
+	for p := range o.all() {
 		p.ZeroGrad()
 	}
 }

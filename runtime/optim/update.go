@@ -1,0 +1,196 @@
+package optim
+
+import (
+	"iter"
+
+	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// An update is one step of one parameter.
+type update struct {
+	o     *Optimizer
+	i     int            // the number of the parameter
+	x, g  *tensor.Tensor // its value and its gradient
+	scale *tensor.Tensor // multiplies the rate; 0: the step changes nothing; nil: 1, and the step takes fewer passes
+	rate  float64
+	steps float64 // how many steps of this parameter there are with this one
+	temps []*tensor.Tensor
+}
+
+// temp returns t, of which the update lets go in the end.
+func (u *update) temp(t *tensor.Tensor) *tensor.Tensor {
+	u.temps = append(u.temps, t)
+	return t
+}
+
+// set gives the parameter's state in the slot its next value, which p computes of the present one and x, and returns it.
+// The state begins with zeros.
+func (u *update) set(s slot, p pass, scalars []float64, x ...*tensor.Tensor) *tensor.Tensor {
+	b := &u.o.state[s][u.i]
+	if !b.IsSet() {
+		zeros := tensor.On(u.x.Device().Unscoped()).As(u.x.DType()).Zeros(u.x.Shape()...)
+		b.Set(zeros)
+		tensor.Dead(zeros)
+	}
+	in, f := append([]*tensor.Tensor{u.temp(b.Value())}, x...), p.plain
+	if u.scale != nil {
+		in, f = append(in, u.scale), p.guarded
+	}
+	next := u.temp(f.With(scalars...).Of(in...))
+	b.Set(next)
+	return next
+}
+
+// decayed returns the gradient plus decay times the parameter: the gradient of a loss with a penalty on its square.
+func (u *update) decayed(decay float64) *tensor.Tensor {
+	if decay == 0 {
+		return u.g
+	}
+	return u.temp(u.g.AddScaled(u.x, decay))
+}
+
+// along returns the parameter after a step against direction, and a decay of its own, with a scale.
+func (u *update) along(direction *tensor.Tensor, decay float64) *tensor.Tensor {
+	return along.With(u.rate, decay).Of(u.x, direction, u.scale)
+}
+
+// A pass computes the next value of its first operand, in one command. With a scale as one more operand, of one element,
+// it is guarded: if that is 0 it returns the first operand.
+type pass struct{ plain, guarded *tensor.Fused }
+
+func newPass(name string, operands, scalars int, f func(x ...*kernel.Expr) *kernel.Expr) pass {
+	return pass{
+		tensor.FuseScalars(name, operands, scalars, f),
+		tensor.FuseScalars(name, operands+1, scalars, func(x ...*kernel.Expr) *kernel.Expr {
+			others := append(append([]*kernel.Expr(nil), x[:operands]...), x[operands+1:]...)
+			return unlessZero(x[operands], f(others...), x[0])
+		}),
+	}
+}
+
+func unlessZero(scale, then, otherwise *kernel.Expr) *kernel.Expr {
+	return kernel.Where(kernel.Eq(scale, kernel.Const(0, scale.DType())), otherwise, then)
+}
+
+// A pass rounds after each primitive. Those without a scale do the same primitives in the same order as those with one,
+// so that Guard changes no bits.
+var (
+	// fading is a sum of which the older terms fade: c*x + d*g.
+	fading = newPass("momentum", 2, 2, func(x ...*kernel.Expr) *kernel.Expr {
+		return kernel.Add(kernel.Mul(x[2], x[0]), kernel.Mul(x[3], x[1]))
+	})
+	// average is one of which the older terms fade: x + c*(g-x).
+	average = newPass("average", 2, 1, func(x ...*kernel.Expr) *kernel.Expr { return towards(x[0], x[1], x[2]) })
+	// averageSquare is that of squares: x + c*(g²-x).
+	averageSquare = newPass("average of squares", 2, 1, func(x ...*kernel.Expr) *kernel.Expr {
+		return towards(x[0], kernel.Mul(x[1], x[1]), x[2])
+	})
+	// along is x - rate*scale*(direction + decay*x).
+	along = tensor.FuseScalars("step", 3, 2, func(x ...*kernel.Expr) *kernel.Expr {
+		direction, scale, rate, decay := x[1], x[2], x[3], x[4]
+		return unlessZero(scale, against(x[0], decaying(x[0], direction, decay), kernel.Mul(rate, scale)), x[0])
+	})
+)
+
+func towards(x, to, by *kernel.Expr) *kernel.Expr {
+	return kernel.Add(x, kernel.Mul(by, kernel.Sub(to, x)))
+}
+
+// decaying is direction + decay*x.
+func decaying(x, direction, decay *kernel.Expr) *kernel.Expr {
+	return kernel.Add(direction, kernel.Mul(decay, x))
+}
+
+// against is x after a step against direction.
+func against(x, direction, rate *kernel.Expr) *kernel.Expr {
+	return kernel.Sub(x, kernel.Mul(rate, direction))
+}
+
+// A scale is a number on the device, of one element without axes. nil is 1.
+type scale struct {
+	forms []*tensor.Tensor // the same number in several element types and on several devices
+}
+
+// times returns s times t, which belongs to the result.
+func (s *scale) times(t *tensor.Tensor) *scale {
+	if t == nil {
+		return s
+	}
+	if s == nil {
+		return &scale{[]*tensor.Tensor{t}}
+	}
+	product := s.like(t).Mul(t)
+	tensor.Dead(t)
+	return &scale{[]*tensor.Tensor{product}}
+}
+
+// like returns s in the element type and on the device of x.
+func (s *scale) like(x *tensor.Tensor) *tensor.Tensor {
+	if s == nil {
+		return nil
+	}
+	for _, t := range s.forms {
+		if t.DType() == x.DType() && t.Device().Unscoped() == x.Device().Unscoped() {
+			return t
+		}
+	}
+	t := moved(s.forms[0], x)
+	s.forms = append(s.forms, t)
+	return t
+}
+
+// moved returns t in the element type and on the device of x.
+func moved(t, x *tensor.Tensor) *tensor.Tensor {
+	there := t.To(x.Device().Unscoped())
+	defer tensor.Dead(there)
+	return there.As(x.DType())
+}
+
+// dead lets go of s.
+func (s *scale) dead() {
+	if s != nil {
+		tensor.Dead(s.forms...)
+	}
+}
+
+// finite returns 1 if all elements of all gradients are finite, else 0; nil if there are no gradients.
+func finite(params iter.Seq[*nn.Param]) *tensor.Tensor {
+	total := sumOver(params, func(g *tensor.Tensor) *tensor.Tensor { return notFinite.Sum(nil, g) })
+	if total == nil {
+		return nil
+	}
+	defer tensor.Dead(total)
+	return isZero.Of(total)
+}
+
+var (
+	// notFinite is 0, but NaN where x is NaN or infinite.
+	notFinite = tensor.Fuse("guard", 1, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Sub(x[0], x[0]) })
+	isZero    = tensor.Fuse("guard", 1, func(x ...*kernel.Expr) *kernel.Expr {
+		zero, one := kernel.Const(0, x[0].DType()), kernel.Const(1, x[0].DType())
+		return kernel.Where(kernel.Eq(x[0], zero), one, zero)
+	})
+)
+
+// sumOver returns the sum of f of the gradients, in the element type and on the device of the first; nil if there are
+// no gradients. f makes a tensor without axes.
+func sumOver(params iter.Seq[*nn.Param], f func(g *tensor.Tensor) *tensor.Tensor) (total *tensor.Tensor) {
+	for p := range params {
+		g := p.Grad()
+		if g == nil {
+			continue
+		}
+		part := f(g)
+		if total != nil {
+			here := moved(part, total)
+			sum := total.Add(here)
+			tensor.Dead(total, part, here)
+			part = sum
+		}
+		tensor.Dead(g)
+		total = part
+	}
+	return total
+}
