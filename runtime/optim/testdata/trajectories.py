@@ -1,8 +1,8 @@
-"""Writes torch.json: what PyTorch makes of a small network in 20 steps, with each optimiser.
+"""Writes trajectories.json: what PyTorch makes of a small network in 20 steps, with each optimiser.
 
 Run it with PyTorch 2 on the CPU:
 
-    python runtime/optim/testdata/torch.py > runtime/optim/testdata/torch.json
+    python runtime/optim/testdata/trajectories.py > runtime/optim/testdata/trajectories.json
 
 The network has 2 inputs, 3 hidden units with tanh, and 1 output; the loss is the mean squared error of 5 samples. All
 numbers of the problem are multiples of 1/64, so float32 holds them.
@@ -35,7 +35,7 @@ def flat(ts):
 
 def train(dtype, make, clip=None, schedule=None, ema=None, swa=False):
     x, y = X.to(dtype), Y.to(dtype)
-    ps = [torch.nn.Parameter(p.to(dtype)) for p in START]
+    ps = [torch.nn.Parameter(p.to(dtype, copy=True)) for p in START]
     opt = make(ps)
     plan = schedule(opt) if schedule else None
     averages, count = None, 0
@@ -75,7 +75,7 @@ CASES = {
     "SGD Nesterov decay": lambda p: optim.SGD(p, 0.05, momentum=0.9, nesterov=True, weight_decay=0.1),
     "Adam": lambda p: optim.Adam(p, 0.05),
     "Adam options": lambda p: optim.Adam(p, 0.05, betas=(0.8, 0.95), eps=1e-3),
-    "Adam no betas": lambda p: optim.Adam(p, 0.05, betas=(0, 0)),
+    "Adam no betas": lambda p: optim.Adam(p, 0.05, betas=(0.0, 0.0)),
     "Adam decay": lambda p: optim.Adam(p, 0.05, weight_decay=0.1),
     "AdamW": lambda p: optim.AdamW(p, 0.05),
     "AdamW options": lambda p: optim.AdamW(p, 0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.3),
@@ -94,7 +94,7 @@ MORE = {
     ])),
     "ClipNorm": dict(make=CASES["SGD momentum"], clip=lambda p: norm(p, 0.5)),
     "ClipValue": dict(make=CASES["SGD momentum"], clip=lambda p: value(p, 0.1)),
-    "schedule": dict(make=CASES["AdamW"], schedule=lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 15, 0.005)),
+    "schedule": dict(make=CASES["AdamW"], schedule=lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 25, 0.005)),
     "EMA": dict(make=CASES["Adam"], ema=0.9),
     "SWA": dict(make=CASES["Adam"], swa=True),
 }
@@ -130,7 +130,7 @@ LOSSES = [5, 4, 4.2, 3.9999, 3.5, 3.6, 3.7, 3.6, 3.6, 3.6, 3.4, math.nan, 3.5, 3
 
 def plateau(losses, **options):
     opt = optim.SGD([torch.nn.Parameter(torch.zeros(1))], 1.0)
-    plan, out = s.ReduceLROnPlateau(opt, eps=0, **options), []
+    plan, out = s.ReduceLROnPlateau(opt, eps=0.0, **options), []
     for loss in losses:
         plan.step(loss)
         out.append(opt.param_groups[0]["lr"])
