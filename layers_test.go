@@ -55,9 +55,9 @@ runtime/internal/tape:   device device/kernel runtime/op
 # Importing tensors must be enough to compute: the devices that need nothing
 # but Go register themselves.
 runtime/tensor:          device device/kernel device/cpu device/sim runtime/internal/engine runtime/internal/tape runtime/op gonum.org/v1/gonum/mat
-# Losses are expressions, added up as they are computed.
+# Losses are expressions, added up as they are computed. Steps of optimisers are expressions too.
 runtime/nn:              device device/kernel runtime/tensor
-runtime/optim:           device runtime/tensor runtime/nn
+runtime/optim:           device device/kernel runtime/tensor runtime/nn
 # A read of generated code gives what one of a tensor gives, a gonum matrix too.
 runtime:                 device runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
 # What errors of two programs differ in.

@@ -26,9 +26,9 @@ type AdamOptions struct {
 //
 //	rate * mean / (sqrt(square) + Eps)
 //
-// where "mean" and "square" of [Optimizer.State] are the averages with their bias corrected: those of the paper, divided
-// by 1 - Beta1^t and 1 - Beta2^t in step t of the parameter. With Decay, Decay times the parameter is added to its
-// gradient first.
+// where "mean" and "square" of [Optimizer.State] are the averages with their bias corrected: those of the paper,
+// divided by 1 - Beta1^t and 1 - Beta2^t in step t of the parameter. With Decay, Decay times the parameter is
+// added to its gradient first.
 //
 // Without Decay a step is 3 commands for each parameter, one for each tensor that it makes.
 //
@@ -96,8 +96,8 @@ var (
 
 func over(m, v, eps *kernel.Expr) *kernel.Expr { return kernel.Div(m, kernel.Add(kernel.Sqrt(v), eps)) }
 
-// decayedRatioStep returns the operation x - c*(m/(sqrt(v) + eps) + d*x). A command has room for two constants, c and d:
-// so each eps has an operation of its own, for ever. Programs have few.
+// decayedRatioStep returns the operation x - c*(m/(sqrt(v) + eps) + d*x). A command has room for two constants, c
+// and d: so each eps has an operation of its own, for ever. Programs have few.
 func decayedRatioStep(eps float64) *tensor.Fused {
 	if f, ok := decayedRatioSteps.Load(eps); ok {
 		return f.(*tensor.Fused)

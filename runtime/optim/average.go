@@ -80,9 +80,9 @@ func (a *Average) Update() {
 	}
 }
 
-// Swap exchanges the values of the parameters and their averages: it gives a model the averages, and the next Swap gives
-// it its own weights back. No element is copied, and Swap enqueues nothing. Train, and Update, only with the model's own
-// weights. Swap panics with a [tensor.Mistake] before the first Update.
+// Swap exchanges the values of the parameters and their averages: it gives a model the averages, and the next
+// Swap gives it its own weights back. No element is copied, and Swap enqueues nothing. Train, and Update, only
+// with the model's own weights. Swap panics with a [tensor.Mistake] before the first Update.
 //
 //asyncgen:api mutate
 func (a *Average) Swap() {

@@ -9,9 +9,10 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// ClipNorm multiplies all gradients by one number, if they are longer than limit, taken as one vector: then their norm is
-// limit. It goes between Backward and Step. The result is the norm before, the root of the sum of all squares, as a
-// tensor without axes in the element type and on the device of the first gradient; 0 if there are no gradients.
+// ClipNorm multiplies all gradients by one number, if they are longer than limit, taken as one vector: then their
+// norm is limit. It goes between Backward and Step. The result is the norm before, the root of the sum of all
+// squares, as a tensor without axes in the element type and on the device of the first gradient; 0 if there are
+// no gradients.
 //
 // The number is min(1, limit / (norm + 1e-6)), as in PyTorch. The device computes it, and ClipNorm does not wait. If
 // the norm is NaN, all gradients become NaN; see [Optimizer].Guard. ClipNorm panics with a [tensor.Mistake] if limit is
@@ -43,9 +44,9 @@ var (
 	})
 )
 
-// ClipValue replaces elements of gradients that are greater than limit by limit, and those less than -limit by -limit.
-// NaN stays NaN. It goes between Backward and Step, and does not wait. ClipValue panics with a [tensor.Mistake] if limit
-// is negative or NaN.
+// ClipValue replaces elements of gradients that are greater than limit by limit, and those less than -limit by
+// -limit. NaN stays NaN. It goes between Backward and Step, and does not wait. ClipValue panics with a
+// [tensor.Mistake] if limit is negative or NaN.
 //
 //asyncgen:api mutate 0
 //go:noinline

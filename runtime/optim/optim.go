@@ -155,8 +155,8 @@ func (o *Optimizer) all() iter.Seq[*nn.Param] {
 	}
 }
 
-// Rate returns the learning rate, without what Schedule and Plateau make of it. That of a Group is the rate of its first
-// part.
+// Rate returns the learning rate, without what Schedule and Plateau make of it. That of a Group is the rate of
+// its first part.
 //
 //asyncgen:api value
 func (o *Optimizer) Rate() float64 {

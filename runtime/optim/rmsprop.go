@@ -26,9 +26,9 @@ type RMSPropOptions struct {
 //
 //	rate * gradient / (sqrt(square) + Eps)
 //
-// or, with Momentum, rate times a sum of such quotients, which is multiplied by Momentum before each is added. "square",
-// "momentum" and, if Centered, "mean" of [Optimizer.State] are the averages and the sum; they begin with 0. RMSProp panics
-// with a [tensor.Mistake] if the rate or an option is out of its range, infinite or NaN.
+// or, with Momentum, rate times a sum of such quotients, which is multiplied by Momentum before each is added.
+// "square", "momentum" and, if Centered, "mean" of [Optimizer.State] are the averages and the sum; they begin
+// with 0. RMSProp panics with a [tensor.Mistake] if the rate or an option is out of its range, infinite or NaN.
 //
 //asyncgen:api pure
 func RMSProp(params []*nn.Param, rate float64, options ...RMSPropOptions) *Optimizer {

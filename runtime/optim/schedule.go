@@ -57,8 +57,8 @@ func Linear(from, to float64, steps int) Schedule {
 	return func(step int) float64 { return from + (to-from)*min(float64(step)/float64(steps), 1) }
 }
 
-// Warmup raises the rate along a straight line: the factors of the first steps are 1/steps, 2/steps and so on to 1. Then
-// it does what then does from its step 0 on; nil leaves the rate as it is.
+// Warmup raises the rate along a straight line: the factors of the first steps are 1/steps, 2/steps and so on to
+// 1. Then it does what then does from its step 0 on; nil leaves the rate as it is.
 //
 //asyncgen:api pure
 func Warmup(steps int, then Schedule) Schedule {
@@ -84,8 +84,9 @@ func Cosine(steps int, end float64) Schedule {
 	return func(step int) float64 { return cosine(1, end, min(float64(step)/float64(steps), 1)) }
 }
 
-// CosineRestarts is [Cosine] that begins again at 1 instead of reaching its end. Each time it lasts longer times as many
-// steps as the time before (Loshchilov and Hutter 2017). It panics with a [tensor.Mistake] if longer is less than 1.
+// CosineRestarts is [Cosine] that begins again at 1 instead of reaching its end. Each time it lasts longer times
+// as many steps as the time before (Loshchilov and Hutter 2017). It panics with a [tensor.Mistake] if longer is
+// less than 1.
 //
 //asyncgen:api pure
 func CosineRestarts(steps, longer int, end float64) Schedule {

@@ -22,17 +22,17 @@ func Example() {
 	y := x.Square().SumKeep(1)
 	net := nn.Sequential(nn.Dense(16), nn.ReLU(), nn.Dense(1))
 	opt := optim.AdamW(net.Params(), 0.02, optim.AdamOptions{Decay: 0.001})
-	opt.Schedule = optim.Warmup(10, optim.Cosine(190, 0.1))
-	opt.Guard = true
+	opt.Schedule = optim.Warmup(10, optim.Cosine(190, 0.1)) // multiplies the rate
+	opt.Guard = true                                        // a gradient that is NaN or infinite changes nothing
 	avg := optim.EMA(net.Params(), 0.95)
 	for range 200 {
 		opt.ZeroGrad()
 		nn.MSELoss(net.Forward(x), y).Backward()
-		optim.ClipNorm(net.Params(), 1)
+		optim.ClipNorm(net.Params(), 1) // returns the norm, as a tensor
 		opt.Step()
 		avg.Update()
 	}
-	avg.Swap()
+	avg.Swap() // net has the averages; the next Swap takes them out again
 	fmt.Println(nn.MSELoss(net.Forward(x), y).Item() < 0.01)
 	// Output: true
 }

@@ -25,8 +25,8 @@ func (u *update) temp(t *tensor.Tensor) *tensor.Tensor {
 	return t
 }
 
-// set gives the parameter's state in the slot its next value, which p computes of the present one and x, and returns it.
-// The state begins with zeros.
+// set gives the parameter's state in the slot its next value, which p computes of the present one and x, and
+// returns it. The state begins with zeros.
 func (u *update) set(s slot, p pass, scalars []float64, x ...*tensor.Tensor) *tensor.Tensor {
 	b := &u.o.state[s][u.i]
 	if !b.IsSet() {
@@ -56,8 +56,8 @@ func (u *update) along(direction *tensor.Tensor, decay float64) *tensor.Tensor {
 	return along.With(u.rate, decay).Of(u.x, direction, u.scale)
 }
 
-// A pass computes the next value of its first operand, in one command. With a scale as one more operand, of one element,
-// it is guarded: if that is 0 it returns the first operand.
+// A pass computes the next value of its first operand, in one command. With a scale as one more operand, of one
+// element, it is guarded: if that is 0 it returns the first operand.
 type pass struct{ plain, guarded *tensor.Fused }
 
 func newPass(name string, operands, scalars int, f func(x ...*kernel.Expr) *kernel.Expr) pass {

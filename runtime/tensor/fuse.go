@@ -94,9 +94,9 @@ func (f *Fused) With(scalars ...float64) *Fused {
 	return g
 }
 
-// Of enqueues the operation on its operands, element by element, with broadcasting. It panics with a [*Mistake] if
-// f takes another number of operands, if it takes constants and has none, if the operands differ in element type or device, if they are neither float32 nor
-// float64, or if they can't be broadcast.
+// Of enqueues the operation on its operands, element by element, with broadcasting. It panics with a [*Mistake]
+// if f takes another number of operands, if it takes constants and has none, if the operands differ in element
+// type or device, if they are neither float32 nor float64, or if they can't be broadcast.
 //
 //asyncgen:api op
 //go:noinline
