@@ -554,19 +554,29 @@ func learnerIn(pkg *Package, v *types.Var, seen map[any]bool) learner {
 }
 
 // parametersAsked returns the variables and fields whose layers the package asks for their parameters, as training
-// does: net.Params().
+// does: net.Params(), nn.Params(net).
 func parametersAsked(pkg *Package) map[*types.Var]bool {
 	asked := make(map[*types.Var]bool)
 	for _, f := range pkg.Funcs {
 		for _, c := range f.Calls {
-			if strings.HasSuffix(c.API.Name, "/nn.Module).Params") {
-				if v := pkg.Variable(c.Operand(tensorapi.Recv)[0]); v != nil {
-					asked[v] = true
-				}
+			if v := pkg.ParamsOf(c); v != nil {
+				asked[v] = true
 			}
 		}
 	}
 	return asked
+}
+
+// ParamsOf returns the variable or field of the network whose parameters c lists, net of net.Params() and of
+// nn.Params(net). It is nil if c does something else, or lists those of something else.
+func (pkg *Package) ParamsOf(c *Call) *types.Var {
+	switch {
+	case strings.HasSuffix(c.API.Name, "/nn.Module).Params"):
+		return pkg.Variable(c.Operand(tensorapi.Recv)[0])
+	case strings.HasSuffix(c.API.Name, "/nn.Params"):
+		return pkg.Variable(c.Operand(0)[0])
+	}
+	return nil
 }
 
 // IsParamValue recognises p.Value() of a parameter, which is tracked. The value of another cell is not.

@@ -70,8 +70,8 @@ func networkOf(pkg *blocking.Package, e ast.Expr, depth int) *types.Var {
 	case *ast.IndexExpr:
 		return networkOf(pkg, e.X, depth)
 	case *ast.CallExpr:
-		if c := pkg.Calls[e]; c != nil && strings.HasSuffix(c.API.Name, "/nn.Module).Params") {
-			return pkg.Variable(c.Operand(tensorapi.Recv)[0])
+		if c := pkg.Calls[e]; c != nil {
+			return pkg.ParamsOf(c)
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func isCopyOf(pkg *blocking.Package, e ast.Expr, v *types.Var) bool {
 func isOptimised(pkg *blocking.Package, v *types.Var) bool {
 	for _, f := range pkg.Funcs {
 		for _, c := range f.Calls {
-			if !strings.HasSuffix(c.API.Name, "/nn.Module).Params") || pkg.Variable(c.Operand(tensorapi.Recv)[0]) != v {
+			if pkg.ParamsOf(c) != v {
 				continue
 			}
 			switch c.Value().Parent().Node().(type) {

@@ -49,17 +49,7 @@ func (e *embedding) String() string { return fmt.Sprintf("Embedding(%d, %d)", e.
 func (e *embedding) isDiscreet() bool { return true }
 
 // Params implements Module.
-func (e *embedding) Params() []*Param { return []*Param{e.weight} }
-
-// Freeze implements [Freezer].
-func (e *embedding) Freeze() Module {
-	return &embedding{n: e.n, out: e.out, weight: e.weight.Frozen()}
-}
-
-// Clone implements [Cloner].
-func (e *embedding) Clone(c *Cloning) Module {
-	return &embedding{n: e.n, out: e.out, weight: c.Param(e.weight)}
-}
+func (e *embedding) Params() []*Param { return Params(e) }
 
 // CrossEntropy returns the mean of the negative logarithms of the probabilities that scores give
 // the right classes, as a tensor without axes: the probabilities of a sample are the Softmax of its

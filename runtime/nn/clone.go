@@ -2,72 +2,149 @@ package nn
 
 import (
 	"reflect"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A Cloner is a module that can be cloned. All modules of this package can, and one of the
-// program's own clones its parts, parameters and buffers with the [Cloning] that it is given:
+// Clone returns a copy of m with parameters and buffers of its own, of the same type. They hold the same values as those
+// of m, or none yet, as in m. What is shared within m, such as a weight that two layers have, is shared within the
+// copy. Other cells, such as generators, and all that is no part of m (see [Named]) are copied as an assignment copies
+// them.
 //
-//	func (n *net) Clone(c *nn.Cloning) nn.Module {
-//		return &net{body: c.Module(n.body), scale: c.Param(n.scale)}
-//	}
+// No element is copied, as tensors never change, and Clone doesn't wait. It panics if the method Params of m lists a
+// parameter that is in no field.
 //
-// Clones share their generators.
-type Cloner interface {
+//asyncgen:api value 0
+func Clone[M any](m M) M {
+	mustFind("Clone", m)
+	return copyOf(&copier{name: "Clone", param: (*Param).Clone, buffer: (*Buffer).Clone}, m)
+}
+
+// A Freezer is a module that makes its own frozen form, where a copy of its fields with a [Mode] that is not training
+// won't do. Modules that hold it do so as a pointer or in an interface.
+type Freezer interface {
 	Module
-	// Clone returns the result of the function Clone.
+	// Freeze returns what Frozen is to return. It freezes parts with Frozen, parameters and buffers with their methods
+	// Frozen.
 	//
 	//asyncgen:api value
-	Clone(c *Cloning) Module
+	Freeze() Module
 }
 
-// Clone returns a copy of m with parameters and buffers of its own. They hold the same values as
-// those of m, or none yet, as in m. No element is copied, as tensors never change, and Clone doesn't
-// wait. It panics if m, or a part of m, is no [Cloner].
+// Frozen returns m as it is now and as it is used when nothing is to be learnt: its
+// parameters and buffers have today's values, for ever and untracked; layers that
+// behave differently in training, such as [Dropout] and [BatchNorm], don't. Any number of goroutines may use it,
+// also while m is trained further. It has the names of m, costs a few handles, and does not wait.
+//
+// It is also how a model is evaluated between epochs, as m itself stays in training:
+//
+//	accuracy := score(nn.Frozen(net), validation)
+//
+// To use m itself while another goroutine trains it is a data race: Set of a parameter beside its
+// Value. So the goroutine that trains m makes the frozen one, and hands it to those that use it:
+//
+//	var serving atomic.Pointer[nn.Module] // read by handlers of requests
+//	...
+//	opt.Minimize(loss)
+//	now := nn.Frozen(net)
+//	serving.Store(&now)
+//
+// It panics if m, or a part of it, has a parameter without a value: call Forward once before. It also panics if the
+// method Params of m lists a parameter that is in no field.
 //
 //asyncgen:api value 0
-func Clone(m Module) Module { return new(Cloning).Module(m) }
-
-// A Cloning is one call of [Clone]. It remembers what it has cloned, so a weight that two layers
-// share is shared in the clone as well.
-type Cloning struct {
-	params  map[*Param]*Param
-	buffers map[*Buffer]*Buffer
-	modules map[Module]Module // those that are pointers
+func Frozen[M any](m M) M {
+	mustFind("Frozen", m)
+	return copyOf(&copier{name: "Frozen", param: (*Param).Frozen, buffer: (*Buffer).Frozen, mode: func(m *Mode) { m.inUse = true }}, m)
 }
 
-// Module returns the clone of a part of the module.
-//
-//asyncgen:api value 0
-func (c *Cloning) Module(m Module) Module {
-	cloner, ok := m.(Cloner)
+// A copier makes one copy of a module.
+type copier struct {
+	name   string // of the function that the program has called
+	param  func(*Param) *Param
+	buffer func(*Buffer) *Buffer
+	mode   func(*Mode) // not nil: the copy is frozen
+	done   map[any]any // copies of what pointers point to
+}
+
+func copyOf[M any](c *copier, m M) M {
+	v := reflect.ValueOf(&m).Elem()
+	if (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
+		wrong(c.name, "the module is nil")
+	}
+	c.part("", v)
+	return m
+}
+
+// part replaces the part in v by its copy.
+func (c *copier) part(_ string, v reflect.Value) {
+	x := v.Interface()
+	y := c.once(x)
+	if !reflect.TypeOf(y).AssignableTo(v.Type()) {
+		wrong(c.name, "%T became %T, which can't stand in its place, a %v", x, y, v.Type())
+	}
+	v.Set(reflect.ValueOf(y))
+}
+
+// once returns the copy of x, and the same if it is called again with what is the same pointer.
+func (c *copier) once(x any) any {
+	if reflect.TypeOf(x).Kind() != reflect.Pointer {
+		return c.copy(x)
+	}
+	y, ok := c.done[x]
 	if !ok {
-		wrong("Clone", "%T has no method Clone(*nn.Cloning) nn.Module", m)
+		y = c.copy(x)
+		c.keep(x, y)
 	}
-	if reflect.TypeOf(m).Kind() != reflect.Pointer {
-		return cloner.Clone(c)
-	}
-	return once(&c.modules, m, func() Module { return cloner.Clone(c) })
+	return y
 }
 
-// Param returns the clone of a parameter.
-//
-//asyncgen:api value 0
-func (c *Cloning) Param(p *Param) *Param { return once(&c.params, p, p.Clone) }
-
-// Buffer returns the clone of a buffer.
-//
-//asyncgen:api value 0
-func (c *Cloning) Buffer(b *Buffer) *Buffer { return once(&c.buffers, b, b.Clone) }
-
-// once returns what clone has returned when it was called for x.
-func once[T comparable](clones *map[T]T, x T, clone func() T) T {
-	if have, ok := (*clones)[x]; ok {
-		return have
+func (c *copier) keep(x, y any) {
+	if c.done == nil {
+		c.done = map[any]any{}
 	}
-	if *clones == nil {
-		*clones = map[T]T{}
+	c.done[x] = y
+}
+
+// copy returns a copy of a part, which is a cell, a module, or a struct with parts.
+func (c *copier) copy(x any) any {
+	switch x := x.(type) {
+	case *Param:
+		return c.param(x)
+	case *Buffer:
+		return c.buffer(x)
+	case tensor.Cell:
+		return x
+	case *Replicas:
+		return c.replicas(x)
+	case Freezer:
+		if c.mode != nil {
+			return x.Freeze()
+		}
 	}
-	y := clone()
-	(*clones)[x] = y
-	return y
+	inside := visitor{part: c.part, mode: c.mode, copies: true}
+	v := reflect.ValueOf(x)
+	if v.Kind() == reflect.Pointer {
+		y := reflect.New(v.Type().Elem())
+		y.Elem().Set(v.Elem())
+		c.keep(x, y.Interface()) // before its parts, which may point back to it
+		inside.inside("", y.Elem())
+		return y.Interface()
+	}
+	y := reflect.New(v.Type()).Elem()
+	y.Set(v)
+	inside.inside("", y)
+	if s, ok := y.Interface().(sequential); ok && c.mode != nil {
+		s.mergeReLUs()
+	}
+	return y.Interface()
+}
+
+// replicas returns the frozen form of r, which is that of its first replica. It panics if it is to be cloned.
+func (c *copier) replicas(r *Replicas) *Replicas {
+	if c.mode == nil {
+		wrong(c.name, "a DataParallel can't be cloned: clone its Replica(0)")
+	}
+	m := c.once(r.modules[0]).(Module)
+	return &Replicas{modules: []Module{m}, devices: r.devices[:1], params: [][]*Param{m.Params()}, buffers: [][]*Buffer{buffers(m)}, isFrozen: true}
 }

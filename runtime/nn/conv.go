@@ -15,7 +15,8 @@ import (
 // shape (out, C/groups, rows, columns) and is drawn from the default generator, uniformly from -r to
 // r with r = sqrt(6/(in+out)) (Glorot and Bengio 2010). Here in is the number of elements that each
 // result is a sum of, and out the number of results that each element goes into: the channels of a
-// group times rows times columns. b has the shape (out, 1, 1) and begins with 0.
+// group times rows times columns. b has the shape (out) and begins with 0. The parameters are called weight
+// and bias, and have the shapes of PyTorch's.
 //
 //asyncgen:api pure
 func Conv2D(out int, size tensor.Pair, c tensor.Conv) Module {
@@ -40,9 +41,9 @@ func (l *conv2D) Forward(x *tensor.Tensor) *tensor.Tensor {
 		l.init(x)
 	}
 	w, b := l.weight.Value(), l.bias.Value()
-	sums := x.Conv2D(w, l.conv)
-	y := sums.Add(b)
-	tensor.Dead(w, b, sums)
+	sums, planes := x.Conv2D(w, l.conv), b.Reshape(l.out, 1, 1)
+	y := sums.Add(planes)
+	tensor.Dead(w, b, sums, planes)
 	return y
 }
 
@@ -64,32 +65,25 @@ func (l *conv2D) init(x *tensor.Tensor) {
 	in, on := x.Dim(-3)/groups, tensor.On(x.Device().Unscoped()).As(x.DType())
 	area := l.size[0] * l.size[1]
 	r := math.Sqrt(6 / float64(max((in+l.out/groups)*area, 1)))
-	w, b := on.Uniform(-r, r, l.out, in, l.size[0], l.size[1]), on.Zeros(l.out, 1, 1)
+	w, b := on.Uniform(-r, r, l.out, in, l.size[0], l.size[1]), on.Zeros(l.out)
 	l.weight.Set(w)
 	l.bias.Set(b)
 	tensor.Dead(w, b)
 }
 
 // Params implements Module.
-func (l *conv2D) Params() []*Param { return []*Param{l.weight, l.bias} }
-
-// Freeze implements [Freezer].
-func (l *conv2D) Freeze() Module {
-	return &conv2D{out: l.out, size: l.size, conv: l.conv, weight: l.weight.Frozen(), bias: l.bias.Frozen()}
-}
-
-// Clone implements [Cloner].
-func (l *conv2D) Clone(c *Cloning) Module {
-	return &conv2D{out: l.out, size: l.size, conv: l.conv, weight: c.Param(l.weight), bias: c.Param(l.bias)}
-}
+func (l *conv2D) Params() []*Param { return Params(l) }
 
 // MaxPool2D returns a layer without parameters that replaces each plane by the greatest elements of its windows, see
 // [tensor.Tensor.MaxPool2D].
 //
 //asyncgen:api pure
-func MaxPool2D(p tensor.Pool) Module { return maxPool2D{p} }
+func MaxPool2D(p tensor.Pool) Module { return maxPool2D{Pool: p} }
 
-type maxPool2D struct{ tensor.Pool }
+type maxPool2D struct {
+	stateless
+	tensor.Pool
+}
 
 // Forward implements Module.
 //
@@ -99,17 +93,6 @@ func (l maxPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.MaxPool2D
 // String is the call that makes such a layer.
 func (l maxPool2D) String() string { return "MaxPool2D(" + pooled(l.Pool) + ")" }
 
-func (maxPool2D) isDiscreet() bool { return true }
-
-// Params implements Module.
-func (maxPool2D) Params() []*Param { return nil }
-
-// Freeze implements [Freezer].
-func (l maxPool2D) Freeze() Module { return l }
-
-// Clone implements [Cloner].
-func (l maxPool2D) Clone(*Cloning) Module { return l }
-
 func pooled(p tensor.Pool) string {
 	return pair(p.Window) + options("Stride", p.Stride, "Padding", p.Padding)
 }
@@ -118,9 +101,12 @@ func pooled(p tensor.Pool) string {
 // outside, see [tensor.Tensor.AvgPool2D].
 //
 //asyncgen:api pure
-func AvgPool2D(p tensor.Pool) Module { return avgPool2D{p} }
+func AvgPool2D(p tensor.Pool) Module { return avgPool2D{Pool: p} }
 
-type avgPool2D struct{ tensor.Pool }
+type avgPool2D struct {
+	stateless
+	tensor.Pool
+}
 
 // Forward implements Module.
 //
@@ -130,24 +116,13 @@ func (l avgPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.AvgPool2D
 // String is the call that makes such a layer.
 func (l avgPool2D) String() string { return "AvgPool2D(" + pooled(l.Pool) + ")" }
 
-func (avgPool2D) isDiscreet() bool { return true }
-
-// Params implements Module.
-func (avgPool2D) Params() []*Param { return nil }
-
-// Freeze implements [Freezer].
-func (l avgPool2D) Freeze() Module { return l }
-
-// Clone implements [Cloner].
-func (l avgPool2D) Clone(*Cloning) Module { return l }
-
 // Flatten returns a layer without parameters that gives each sample of a batch, whatever its shape
 // is, as a row of a matrix. It panics if the input has no axes.
 //
 //asyncgen:api pure
 func Flatten() Module { return flatten{} }
 
-type flatten struct{}
+type flatten struct{ stateless }
 
 // Forward implements Module.
 //
@@ -162,14 +137,3 @@ func (flatten) Forward(x *tensor.Tensor) *tensor.Tensor {
 
 // String is the call that makes such a layer.
 func (flatten) String() string { return "Flatten()" }
-
-func (flatten) isDiscreet() bool { return true }
-
-// Params implements Module.
-func (flatten) Params() []*Param { return nil }
-
-// Freeze implements [Freezer].
-func (l flatten) Freeze() Module { return l }
-
-// Clone implements [Cloner].
-func (l flatten) Clone(*Cloning) Module { return l }

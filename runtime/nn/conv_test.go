@@ -28,9 +28,9 @@ func ExampleConv2D() {
 	// Output:
 	// [4 10]
 	// [8 1 5 5]
-	// [8 1 1]
+	// [8]
 	// [16 8 3 3]
-	// [16 1 1]
+	// [16]
 	// [64 10]
 	// [10]
 }
@@ -50,7 +50,7 @@ func TestConv2D(t *testing.T) {
 		x := tensor.On(on).As(tensor.Float64).Uniform(-1, 1, 2, 4, 5, 5)
 		y := layer.Forward(x)
 		w, b := layer.Params()[0].Value(), layer.Params()[1].Value()
-		if y.DType() != tensor.Float64 || w.Device() != on || !slices.Equal(w.Shape(), []int{6, 2, 2, 3}) || !slices.Equal(b.Shape(), []int{6, 1, 1}) {
+		if y.DType() != tensor.Float64 || w.Device() != on || !slices.Equal(w.Shape(), []int{6, 2, 2, 3}) || !slices.Equal(b.Shape(), []int{6}) {
 			t.Errorf("%v by %v and %v is %v", x.Shape(), w.Shape(), b.Shape(), y.Shape())
 		}
 		if want := x.Conv2D(w, tensor.Conv{Groups: 2, Padding: tensor.Pair{0, 1}}); !slices.Equal(y.Float64s(), want.Float64s()) {

@@ -20,8 +20,7 @@ func named(parts []Module, at *int) {
 	}
 	if m, ok := p.(*tensor.Mistake); ok {
 		if m.Layer == "" {
-			line, _ := describe(parts[*at])
-			m.Layer = fmt.Sprintf("layer %d, %s", *at, line)
+			m.Layer = fmt.Sprintf("layer %d, %s", *at, describe(parts[*at]))
 		} else {
 			m.Layer = fmt.Sprintf("layer %d, %s", *at, m.Layer) // it is a Sequential, which has named its own layer
 		}

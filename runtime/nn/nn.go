@@ -29,15 +29,26 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A Module is a part of a model.
+// A Module is a part of a model. Any struct with parts in its fields is one if it has these two methods, of which the
+// second is a line. [Named], [Cells], [Snapshot], [Frozen] and [Clone] look at its fields and need no more.
+//
+//	type residual struct{ norm, up, down nn.Module }
+//
+//	func (r *residual) Forward(x *tensor.Tensor) *tensor.Tensor {
+//		return x.Add(r.down.Forward(r.up.Forward(r.norm.Forward(x)).GELU()))
+//	}
+//
+//	func (r *residual) Params() []*nn.Param { return nn.Params(r) }
+//
+// A model whose Forward takes or returns more than one tensor is no Module, but all these functions take it as well.
 type Module interface {
 	// Forward returns the output for a batch of inputs, whose first axis
 	// numbers the samples. It enqueues work and does not wait.
 	//
 	//asyncgen:api op
 	Forward(x *tensor.Tensor) *tensor.Tensor
-	// Params lists the parameters, in an order that never changes, also
-	// those that get their value at the first Forward.
+	// Params lists the parameters, in an order that never changes, each once, also
+	// those that get their value at the first Forward. See the function [Params].
 	//
 	//asyncgen:api meta
 	Params() []*Param
@@ -59,11 +70,13 @@ type Buffer = tensor.Buffer
 //asyncgen:api pure
 func NewBuffer(t *tensor.Tensor) *Buffer { return tensor.NewBuffer(t) }
 
-// Dense returns a layer that computes x·W + b: a matrix with one row per
-// sample to one with out columns. The width of the input is that of the first
+// Dense returns a layer that computes x·W + b along the last axis: its input has the shape [... in], with any number of
+// axes before the last or none, and its output [... out]. The width of the input is that of the first
 // one that Forward gets. W, of shape (in, out), is then drawn from the default
 // generator, on the device and in the element type of the input, uniformly from
 // -r to r with r = sqrt(6/(in+out)) (Glorot and Bengio 2010); b is 0.
+//
+// The parameters are called weight and bias. PyTorch's weight of a Linear has the shape (out, in): take its T().
 //
 //asyncgen:api pure
 func Dense(out int) Module {
@@ -103,10 +116,10 @@ func (d *dense) isDiscreet() bool { return true }
 
 // init draws the weights for inputs like x.
 func (d *dense) init(x *tensor.Tensor) {
-	if x.Rank() != 2 {
-		wrong("Dense", "the input has shape %v, want a matrix with a row for each sample", x.Shape())
+	if x.Rank() == 0 {
+		wrong("Dense", "the input is a number, want a vector for each sample")
 	}
-	in, on := x.Dim(1), tensor.On(x.Device().Unscoped()).As(x.DType())
+	in, on := x.Dim(-1), tensor.On(x.Device().Unscoped()).As(x.DType())
 	r := math.Sqrt(6 / float64(max(in+d.out, 1)))
 	w, b := on.Uniform(-r, r, in, d.out), on.Zeros(d.out)
 	d.weight.Set(w)
@@ -115,24 +128,22 @@ func (d *dense) init(x *tensor.Tensor) {
 }
 
 // Params implements Module.
-func (d *dense) Params() []*Param { return []*Param{d.weight, d.bias} }
+func (d *dense) Params() []*Param { return Params(d) }
 
-// Freeze implements [Freezer].
-func (d *dense) Freeze() Module {
-	return &dense{out: d.out, weight: d.weight.Frozen(), bias: d.bias.Frozen(), relu: d.relu}
-}
+// stateless is embedded by layers that consist of nothing but a function of their input.
+type stateless struct{}
 
-// Clone implements [Cloner].
-func (d *dense) Clone(c *Cloning) Module {
-	return &dense{out: d.out, weight: c.Param(d.weight), bias: c.Param(d.bias), relu: d.relu}
-}
+// Params implements Module.
+func (stateless) Params() []*Param { return nil }
+
+func (stateless) isDiscreet() bool { return true }
 
 // ReLU returns a layer without parameters that replaces negative numbers by 0.
 //
 //asyncgen:api pure
 func ReLU() Module { return relu{} }
 
-type relu struct{}
+type relu struct{ stateless }
 
 // Forward implements Module.
 //
@@ -141,17 +152,6 @@ func (relu) Forward(x *tensor.Tensor) *tensor.Tensor { return x.ReLU() }
 
 // String is the call that makes such a layer.
 func (relu) String() string { return "ReLU()" }
-
-func (relu) isDiscreet() bool { return true }
-
-// Params implements Module.
-func (relu) Params() []*Param { return nil }
-
-// Freeze implements [Freezer].
-func (r relu) Freeze() Module { return r }
-
-// Clone implements [Cloner].
-func (r relu) Clone(*Cloning) Module { return r }
 
 // Sequential returns a Module in which each of ms gets the output of the one before. A mistake of one of them names it
 // by its number, from 0. Printed, it is a tree of its modules and of the shapes of their parameters.
@@ -169,6 +169,9 @@ func (s sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
 	at := 0
 	defer named(s, &at)
 	for i, m := range s {
+		if _, ok := m.(merged); ok {
+			continue
+		}
 		at = i
 		y := m.Forward(x)
 		isPrivate := isDiscreet(m)
@@ -182,8 +185,6 @@ func (s sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
 
 // String draws the modules as a tree, with the shapes of the parameters that have a value.
 func (s sequential) String() string { return tree(s) }
-
-func (s sequential) describe() (line string, parts []Module) { return "Sequential", s }
 
 func (s sequential) isDiscreet() bool {
 	return len(s) > 0 && !slices.ContainsFunc(s, func(m Module) bool { return !isDiscreet(m) })
@@ -200,45 +201,31 @@ func isDiscreet(m Module) bool {
 func (s sequential) Params() []*Param {
 	var all []*Param
 	for _, m := range s {
-		all = append(all, m.Params()...)
-	}
-	return all
-}
-
-// Cells implements [Stateful].
-func (s sequential) Cells() []tensor.Cell {
-	var all []tensor.Cell
-	for _, m := range s {
-		all = append(all, Cells(m)...)
-	}
-	return all
-}
-
-// Freeze implements [Freezer]. A frozen dense layer does what the ReLU after it did: nothing needs to know what
-// it was before, as no gradients are asked for.
-func (s sequential) Freeze() Module {
-	frozen := make(sequential, 0, len(s))
-	for _, m := range s {
-		m = Frozen(m)
-		if _, ok := m.(relu); ok && len(frozen) > 0 {
-			if d, ok := frozen[len(frozen)-1].(*dense); ok {
-				d.relu = true
-				continue
+		for _, p := range m.Params() {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
 			}
 		}
-		frozen = append(frozen, m)
 	}
-	return frozen
+	return all
 }
 
-// Clone implements [Cloner].
-func (s sequential) Clone(c *Cloning) Module {
-	clones := make(sequential, len(s))
-	for i, m := range s {
-		clones[i] = c.Module(m)
+// mergeReLUs makes dense layers do what the ReLU after them does. Nothing needs to know what a result was before: s is
+// frozen, and no gradients are asked for. Each part keeps its place, and so its name.
+func (s sequential) mergeReLUs() {
+	for i := range len(s) - 1 {
+		d, isDense := s[i].(*dense)
+		r, isReLU := s[i+1].(relu)
+		if isDense && isReLU {
+			with := *d // the layer may be in other places, too
+			with.relu = true
+			s[i], s[i+1] = &with, merged{r}
+		}
 	}
-	return clones
 }
+
+// merged is a ReLU that the layer before it computes.
+type merged struct{ relu }
 
 // MSELoss returns the mean of the squared differences, as a tensor without
 // axes. It panics if pred and target differ in shape: broadcasting one of them here

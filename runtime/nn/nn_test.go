@@ -87,8 +87,8 @@ func TestMistakes(t *testing.T) {
 	mistaken(t, map[string]func(){
 		"nn: MSELoss: predictions have shape [2 1], targets [2]": func() { nn.MSELoss(tensor.Ones(2, 1), tensor.Ones(2)) },
 		"nn: Dense: -1 outputs":                                  func() { nn.Dense(-1) },
-		"nn: Dense: the input has shape [3], want a matrix with a row for each sample": func() {
-			nn.Dense(1).Forward(tensor.Ones(3))
+		"nn: Dense: the input is a number, want a vector for each sample": func() {
+			nn.Dense(1).Forward(tensor.Scalar(3))
 		},
 		"nn: CrossEntropy: the labels are float32[2 3], as the scores, want the number of a class for each sample, int64[2]: of one-hot rows that is ArgMax(-1)": func() {
 			nn.CrossEntropy(scores, tensor.Eye(3).Slice(0, 0, 2))
@@ -103,8 +103,8 @@ func TestMistakes(t *testing.T) {
 		"nn: Embedding: the input is float32[2], want the numbers of classes, int64: convert with As": func() {
 			nn.Embedding(3, 2).Forward(tensor.Ones(2))
 		},
-		"nn: Dense: the input has shape [2 3 3], want a matrix with a row for each sample (layer 1, layer 2, Dense(4))": func() {
-			nn.Sequential(nn.ReLU(), nn.Sequential(nn.ReLU(), nn.ReLU(), nn.Dense(4))).Forward(tensor.Ones(2, 3, 3))
+		"nn: Dense: the input is a number, want a vector for each sample (layer 1, layer 2, Dense(4))": func() {
+			nn.Sequential(nn.ReLU(), nn.Sequential(nn.ReLU(), nn.ReLU(), nn.Dense(4))).Forward(tensor.Scalar(2))
 		},
 		"tensor: MaxPool2D: wrong rank (it takes planes: their rows and columns are the last two axes): float32[3] (layer 0, MaxPool2D(2x2))": func() {
 			nn.Sequential(nn.MaxPool2D(tensor.Pool{Window: tensor.Both(2)})).Forward(tensor.Ones(3))
@@ -162,8 +162,7 @@ func TestStrings(t *testing.T) {
 	replicas := nn.DataParallel(nn.Sequential(nn.Dense(2)), nn.Parallel{Devices: []device.Device{device.CPU(), device.CPU()}})
 	replicas.Forward(tensor.Ones(8, 3))
 	want = `DataParallel on cpu, cpu
-└─ 0 Sequential
-   └─ 0 Dense(2)  [3 2] [2]
+└─ 0 Dense(2)  [3 2] [2]
 8 weights`
 	if got := fmt.Sprint(replicas); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

@@ -13,9 +13,12 @@ const normEps = 1e-5
 // device and in its element type.
 //
 //asyncgen:api pure
-func LayerNorm() Module { return &layerNorm{NewParam(nil), NewParam(nil)} }
+func LayerNorm() Module { return &layerNorm{gain: NewParam(nil), bias: NewParam(nil)} }
 
-type layerNorm struct{ gain, bias *Param }
+type layerNorm struct {
+	gain *Param `nn:"weight"`
+	bias *Param
+}
 
 // Forward implements Module.
 //
@@ -37,13 +40,7 @@ func (*layerNorm) String() string { return "LayerNorm()" }
 func (l *layerNorm) isDiscreet() bool { return true }
 
 // Params implements Module.
-func (l *layerNorm) Params() []*Param { return []*Param{l.gain, l.bias} }
-
-// Freeze implements [Freezer].
-func (l *layerNorm) Freeze() Module { return &layerNorm{l.gain.Frozen(), l.bias.Frozen()} }
-
-// Clone implements [Cloner].
-func (l *layerNorm) Clone(c *Cloning) Module { return &layerNorm{c.Param(l.gain), c.Param(l.bias)} }
+func (l *layerNorm) Params() []*Param { return Params(l) }
 
 // RMSNorm returns a layer that divides its input by the root of the mean of the squares along the
 // last axis, of each sample alone: see [tensor.Tensor.RMSNorm], with an eps of 1e-5. The gain, 1 at
@@ -52,7 +49,9 @@ func (l *layerNorm) Clone(c *Cloning) Module { return &layerNorm{c.Param(l.gain)
 //asyncgen:api pure
 func RMSNorm() Module { return &rmsNorm{NewParam(nil)} }
 
-type rmsNorm struct{ gain *Param }
+type rmsNorm struct {
+	gain *Param `nn:"weight"`
+}
 
 // Forward implements Module.
 //
@@ -73,13 +72,7 @@ func (*rmsNorm) String() string { return "RMSNorm()" }
 func (l *rmsNorm) isDiscreet() bool { return true }
 
 // Params implements Module.
-func (l *rmsNorm) Params() []*Param { return []*Param{l.gain} }
-
-// Freeze implements [Freezer].
-func (l *rmsNorm) Freeze() Module { return &rmsNorm{l.gain.Frozen()} }
-
-// Clone implements [Cloner].
-func (l *rmsNorm) Clone(c *Cloning) Module { return &rmsNorm{c.Param(l.gain)} }
+func (l *rmsNorm) Params() []*Param { return Params(l) }
 
 // setOnes gives p ones for the last axis of x.
 func setOnes(name string, p *Param, x *tensor.Tensor) {

@@ -39,7 +39,7 @@ const defaultShards = 8
 // the layers before are computed. Nothing waits.
 //
 // M itself becomes the replica of the first device, and its parameters and buffers move there. The
-// other replicas are clones, so m has to be a [Cloner]. Weights that m doesn't have yet are drawn
+// other replicas are clones, see [Clone]. Weights that m doesn't have yet are drawn
 // by the first shard that needs them, and copied to the other replicas. DataParallel panics if m
 // can't be cloned, and if the number of shards is no multiple of the number of devices.
 //
@@ -97,6 +97,8 @@ type Replicas struct {
 	shards  int
 	grads   *tensor.Reducer
 	isWhole bool // no parameter is without a value
+
+	isFrozen bool // there is one replica, which is used as it is
 }
 
 // String draws the model as a tree, beneath a line with the devices. It does not wait.
@@ -104,12 +106,12 @@ type Replicas struct {
 //asyncgen:api meta
 func (r *Replicas) String() string { return tree(r) }
 
-func (r *Replicas) describe() (line string, parts []Module) {
+func (r *Replicas) describe() string {
 	names := make([]string, len(r.devices))
 	for i, d := range r.devices {
 		names[i] = d.String()
 	}
-	return "DataParallel on " + strings.Join(names, ", "), r.modules[:1]
+	return "DataParallel on " + strings.Join(names, ", ")
 }
 
 // Forward implements [Module]. It cuts x along its first axis into shards, whose lengths differ by
@@ -125,9 +127,12 @@ func (r *Replicas) describe() (line string, parts []Module) {
 //asyncgen:api op
 //go:noinline
 func (r *Replicas) Forward(x *tensor.Tensor) *tensor.Tensor {
+	if r.isFrozen {
+		return r.modules[0].Forward(x)
+	}
 	var outs []*tensor.Tensor
 	r.each("Forward", x, func(m Module, dev device.Device, from, to int) {
-		in := part(x, dev, from, to)
+		in := shard(x, dev, from, to)
 		y := m.Forward(in)
 		outs = append(outs, y.To(x.Device()))
 		if isDiscreet(m) {
@@ -146,13 +151,16 @@ func (r *Replicas) Forward(x *tensor.Tensor) *tensor.Tensor {
 //asyncgen:api call 0 loop
 //go:noinline
 func (r *Replicas) Loss(loss func(pred, target *tensor.Tensor) *tensor.Tensor, x, y *tensor.Tensor) *tensor.Tensor {
+	if r.isFrozen {
+		return loss(r.modules[0].Forward(x), y)
+	}
 	if x.Rank() > 0 && (y.Rank() == 0 || y.Dim(0) != x.Dim(0)) {
 		wrong("DataParallel", "Loss: targets have shape %v, want one for each of %d samples", y.Shape(), x.Dim(0))
 	}
 	var losses []*tensor.Tensor
 	var weights []float64
 	r.each("Loss", x, func(m Module, dev device.Device, from, to int) {
-		in, target := part(x, dev, from, to), part(y, dev, from, to)
+		in, target := shard(x, dev, from, to), shard(y, dev, from, to)
 		l := loss(m.Forward(in), target)
 		if l.Size() != 1 {
 			wrong("DataParallel", "Loss: the loss has shape %v, want one number", l.Shape())
@@ -171,8 +179,8 @@ func (r *Replicas) Loss(loss func(pred, target *tensor.Tensor) *tensor.Tensor, x
 	return mean
 }
 
-// part returns the samples from up to, but not including, to of x, on a device.
-func part(x *tensor.Tensor, dev device.Device, from, to int) *tensor.Tensor {
+// shard returns the samples from up to, but not including, to of x, on a device.
+func shard(x *tensor.Tensor, dev device.Device, from, to int) *tensor.Tensor {
 	rows := x.Slice(0, from, to)
 	y := rows.To(dev)
 	tensor.Dead(rows)
@@ -276,6 +284,9 @@ func copyCell(to, from tensor.Cell, dev device.Device) {
 //
 //asyncgen:api mutate
 func (r *Replicas) Sync() {
+	if r.isFrozen {
+		return
+	}
 	r.isWhole = true
 	for j, p := range r.params[0] {
 		if !p.IsSet() {
@@ -324,8 +335,3 @@ func (r *Replicas) Cells() []tensor.Cell {
 //
 //asyncgen:api value
 func (r *Replicas) Replica(i int) Module { return r.modules[i] }
-
-// Freeze implements [Freezer]: the first replica, frozen.
-//
-//asyncgen:api value
-func (r *Replicas) Freeze() Module { return Frozen(r.modules[0]) }

@@ -33,13 +33,7 @@ func (n *net) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return n.mean.Forward(n.body.Forward(x).Mul(n.scale.Value()))
 }
 
-func (n *net) Params() []*nn.Param { return append(n.body.Params(), n.scale) }
-
-func (n *net) Cells() []tensor.Cell { return append(nn.Cells(n.body), n.scale, n.mean.mean) }
-
-func (n *net) Clone(c *nn.Cloning) nn.Module {
-	return &net{c.Module(n.body), c.Param(n.scale), &centred{mean: c.Buffer(n.mean.mean)}}
-}
+func (n *net) Params() []*nn.Param { return nn.Params(n) }
 
 func ExampleDataParallel() {
 	model := nn.Sequential(nn.Dense(64), nn.ReLU(), nn.Dense(1))
@@ -284,7 +278,11 @@ func recovered(f func()) (text string) {
 	return ""
 }
 
-type uncloned struct{ nn.Module }
+// hidden has a parameter that is in no field.
+type hidden func() *nn.Param
+
+func (hidden) Forward(x *tensor.Tensor) *tensor.Tensor { return x }
+func (h hidden) Params() []*nn.Param                   { return []*nn.Param{h()} }
 
 func TestDataParallelMistakes(t *testing.T) {
 	devs := simulated(3)
@@ -292,8 +290,11 @@ func TestDataParallelMistakes(t *testing.T) {
 	for want, f := range map[string]func(){
 		"nn: DataParallel: 8 shards can't be shared equally by 3 devices": func() { nn.DataParallel(nn.Dense(1), nn.Parallel{Devices: devs}) },
 		"nn: DataParallel: -1 shards":                                     func() { nn.DataParallel(nn.Dense(1), nn.Parallel{Shards: -1}) },
-		"nn: Clone: nn_test.uncloned has no method Clone":                 func() { nn.DataParallel(uncloned{nn.Dense(1)}, nn.Parallel{Devices: devs[:2]}) },
-		"nn: DataParallel: Forward: the input has no axes":                func() { dense().Forward(tensor.Scalar(1)) },
+		"nn: Clone: parameter 0 of nn_test.hidden is in none of its fields": func() {
+			p := nn.NewParam(tensor.Ones(1))
+			nn.Clone(hidden(func() *nn.Param { return p }))
+		},
+		"nn: DataParallel: Forward: the input has no axes": func() { dense().Forward(tensor.Scalar(1)) },
 		"nn: DataParallel: Loss: targets have shape [3], want one for each of 4 samples": func() {
 			dense().Loss(nn.MSELoss, tensor.Ones(4, 2), tensor.Ones(3))
 		},

@@ -16,12 +16,12 @@ import (
 // of all batches so far, which it remembers, when it is frozen. It is what a
 // module of one's own with a buffer looks like.
 type centred struct {
-	mean   *nn.Buffer
-	frozen bool
+	mean *nn.Buffer
+	mode nn.Mode
 }
 
 func (c *centred) Forward(x *tensor.Tensor) *tensor.Tensor {
-	if c.frozen {
+	if !c.mode.IsTraining() {
 		return x.Sub(c.mean.Value())
 	}
 	mean := x.Mean(0)
@@ -33,9 +33,7 @@ func (c *centred) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return x.Sub(mean)
 }
 
-func (c *centred) Params() []*nn.Param  { return nil }
-func (c *centred) Cells() []tensor.Cell { return []tensor.Cell{c.mean} }
-func (c *centred) Freeze() nn.Module    { return &centred{c.mean.Frozen(), true} }
+func (c *centred) Params() []*nn.Param { return nil }
 
 func ExampleFrozen() {
 	layer := nn.Dense(1)
@@ -136,15 +134,13 @@ func TestFrozenWhileTraining(t *testing.T) {
 	}
 }
 
-type unfreezable struct{ nn.Module }
-
-func (unfreezable) Freeze(int) {}
-
 func TestFrozenMistakes(t *testing.T) {
+	p := nn.NewParam(tensor.Ones(1))
 	mistaken(t, map[string]func(){
-		"nn: Frozen: nn_test.unfreezable has no method Freeze() nn.Module": func() {
-			nn.Frozen(nn.Sequential(nn.ReLU(), unfreezable{nn.ReLU()}))
+		"nn: Frozen: parameter 0 of nn.sequential is in none of its fields, nor in those of its parts": func() {
+			nn.Frozen(nn.Sequential(nn.ReLU(), hidden(func() *nn.Param { return p })))
 		},
+		"nn: Frozen: the module is nil":              func() { nn.Frozen[nn.Module](nil) },
 		"tensor: Frozen: parameter has no value yet": func() { nn.Frozen(nn.Dense(1)) },
 	})
 }

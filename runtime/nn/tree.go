@@ -8,23 +8,39 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A describer is a module that says what it is in a line, "Dense(10)", and lists its parts.
-type describer interface {
-	describe() (line string, parts []Module)
-}
-
-// describe returns what m says of itself, or its type, and its parts if it is a module of this package.
-func describe(m Module) (line string, parts []Module) {
+// describe returns what m says of itself in a line or several, "Dense(10)", or its type.
+func describe(m any) string {
 	switch m := m.(type) {
-	case describer:
+	case sequential:
+		return "Sequential"
+	case *Replicas:
 		return m.describe()
 	case fmt.Stringer:
-		return m.String(), nil
+		return m.String()
 	}
-	return strings.TrimPrefix(fmt.Sprintf("%T", m), "*"), nil
+	return strings.TrimPrefix(fmt.Sprintf("%T", m), "*")
 }
 
-// tree draws m with its parts below it, each with its number and the shapes of its parameters, and says how many
+// members lists the modules and the parameters that m itself holds, with those of what is embedded.
+func members(m any) (modules []part, params []*Param) {
+	for _, p := range partsOf(m) {
+		switch c := p.value.(type) {
+		case *Param:
+			params = append(params, c)
+		case tensor.Cell:
+		default:
+			if p.name == "" {
+				below, own := members(c)
+				modules, params = append(modules, below...), append(params, own...)
+			} else {
+				modules = append(modules, p)
+			}
+		}
+	}
+	return modules, params
+}
+
+// tree draws m with its parts below it, each with its name and the shapes of its parameters, and says how many
 // weights there are in all.
 //
 //	Sequential
@@ -32,11 +48,13 @@ func describe(m Module) (line string, parts []Module) {
 //	├─ 1 ReLU()
 //	└─ 2 Dense(10)  [512 10] [10]
 //	407,050 weights
-func tree(m Module) string {
+func tree(m any) string {
 	var b strings.Builder
-	line, parts := describe(m)
-	b.WriteString(line + "\n")
-	branches(&b, "", parts)
+	modules, params := members(m)
+	b.WriteString(describe(m))
+	shapes(&b, params)
+	b.WriteByte('\n')
+	branches(&b, "", modules)
 	weights, isWhole := count(m)
 	b.WriteString(thousands(weights) + " weights")
 	if !isWhole {
@@ -46,16 +64,9 @@ func tree(m Module) string {
 }
 
 // count returns how many weights m and its parts have, and whether all parameters have values.
-func count(m Module) (weights int, isWhole bool) {
+func count(m any) (weights int, isWhole bool) {
 	isWhole = true
-	if _, parts := describe(m); len(parts) > 0 {
-		for _, part := range parts {
-			n, whole := count(part)
-			weights, isWhole = weights+n, isWhole && whole
-		}
-		return weights, isWhole
-	}
-	for _, p := range m.Params() {
+	for _, p := range Params(m) {
 		if p.IsSet() {
 			weights += shape(p).Size()
 		} else {
@@ -66,18 +77,16 @@ func count(m Module) (weights int, isWhole bool) {
 }
 
 // branches draws modules, each line behind indent.
-func branches(b *strings.Builder, indent string, modules []Module) {
+func branches(b *strings.Builder, indent string, modules []part) {
 	for i, m := range modules {
 		branch, below := "├─ ", "│  "
 		if i == len(modules)-1 {
 			branch, below = "└─ ", "   "
 		}
-		line, parts := describe(m)
-		lines := strings.Split(line, "\n")
-		fmt.Fprintf(b, "%s%s%d %s", indent, branch, i, lines[0])
-		if len(parts) == 0 && len(lines) == 1 {
-			shapes(b, m.Params())
-		}
+		parts, params := members(m.value)
+		lines := strings.Split(describe(m.value), "\n")
+		fmt.Fprintf(b, "%s%s%s %s", indent, branch, m.name, lines[0])
+		shapes(b, params)
 		b.WriteByte('\n')
 		for _, l := range lines[1:] {
 			b.WriteString(indent + below + l + "\n")

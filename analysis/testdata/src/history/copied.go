@@ -43,4 +43,12 @@ func (a *agent) follow(tau float64) {
 	println(len(params(a.twin.Params())))
 }
 
+func (a *agent) average(x, next *tensor.Tensor, slow nn.Module) {
+	y := slow.Forward(next) // want `gradients go through slow.Forward\(next\), but slow only follows another network; use nn.Frozen\(slow\)`
+	a.opt.Minimize(nn.MSELoss(a.policy.Forward(x), y))
+	for i, p := range nn.Params(a.policy) {
+		nn.Params(slow)[i].Set(p.Value())
+	}
+}
+
 func params(list []*nn.Param) []*nn.Param { return list }

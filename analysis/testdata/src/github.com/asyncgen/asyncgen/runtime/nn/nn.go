@@ -13,13 +13,14 @@ type Param = tensor.Param
 func Dense(out int) Module           { return nil }
 func ReLU() Module                   { return nil }
 func Sequential(ms ...Module) Module { return nil }
-func Frozen(m Module) Module         { return m }
+func Frozen[M any](m M) M            { return m }
+func Params(m any) []*Param          { return nil }
 
 type Stateful interface{ Cells() []tensor.Cell }
 
 type State = tensor.State
 
-func Snapshot(m Module, more ...Stateful) State { return State{} }
+func Snapshot(m any, more ...Stateful) State { return State{} }
 
 func MSELoss(pred, target *tensor.Tensor) *tensor.Tensor { return nil }
 
