@@ -2,7 +2,6 @@ package nn
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -12,25 +11,26 @@ import (
 // or [C H W] for one image.
 //
 // The first input decides the number of channels C, the device and the element type. Then W gets the
-// shape (out, C/groups, rows, columns) and is drawn from the default generator, uniformly from -r to
-// r with r = sqrt(6/(in+out)) (Glorot and Bengio 2010). Here in is the number of elements that each
-// result is a sum of, and out the number of results that each element goes into: the channels of a
-// group times rows times columns. b has the shape (out) and begins with 0. The parameters are called weight
-// and bias, and have the shapes of PyTorch's.
+// shape (out, C/groups, rows, columns) and is drawn by [XavierUniform] from the default generator; b has
+// the shape (out) and is 0. An [Init] changes this. Its in and out are the channels of a group times rows
+// times columns. The parameters are called weight and bias, and have the shapes of PyTorch's.
 //
 //asyncgen:api pure
-func Conv2D(out int, size tensor.Pair, c tensor.Conv) Module {
+func Conv2D(out int, size tensor.Pair, c tensor.Conv, how ...Init) Module {
 	if out < 0 || size[0] < 1 || size[1] < 1 {
 		wrong("Conv2D", "%d channels, a kernel of %d rows and %d columns", out, size[0], size[1])
 	}
-	return &conv2D{out: out, size: size, conv: c, weight: NewParam(nil), bias: NewParam(nil)}
+	init := optional("Conv2D", how)
+	weight, bias := init.params()
+	return &conv2D{out: out, size: size, conv: c, init: init, weight: weight, bias: bias}
 }
 
 type conv2D struct {
 	out          int
 	size         tensor.Pair
 	conv         tensor.Conv
-	weight, bias *Param
+	init         Init
+	weight, bias *Param // bias is nil if there is none
 }
 
 // Forward implements Module.
@@ -38,37 +38,39 @@ type conv2D struct {
 //go:noinline
 func (l *conv2D) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if !l.weight.IsSet() {
-		l.init(x)
+		l.begin(x)
 	}
-	w, b := l.weight.Value(), l.bias.Value()
-	sums, planes := x.Conv2D(w, l.conv), b.Reshape(l.out, 1, 1)
+	w := l.weight.Value()
+	sums := x.Conv2D(w, l.conv)
+	tensor.Dead(w)
+	if l.bias == nil {
+		return sums
+	}
+	b := l.bias.Value()
+	planes := b.Reshape(l.out, 1, 1)
 	y := sums.Add(planes)
-	tensor.Dead(w, b, sums, planes)
+	tensor.Dead(b, sums, planes)
 	return y
 }
 
 // String is the call that makes such a layer.
 func (l *conv2D) String() string {
 	c := l.conv
-	return fmt.Sprintf("Conv2D(%d, %s%s)", l.out, pair(l.size), options("Stride", c.Stride, "Padding", c.Padding, "Dilation", c.Dilation, "Groups", c.Groups))
+	return fmt.Sprintf("Conv2D(%d, %s%s%s)", l.out, pair(l.size), options("Stride", c.Stride, "Padding", c.Padding, "Dilation", c.Dilation, "Groups", c.Groups), l.init.words())
 }
 
 func (l *conv2D) isDiscreet() bool { return true }
 
-// init draws the weights for inputs like x.
-func (l *conv2D) init(x *tensor.Tensor) {
+// begin draws the weights for inputs like x.
+func (l *conv2D) begin(x *tensor.Tensor) {
 	groups := max(l.conv.Groups, 1)
 	if x.Rank() < 3 || x.Rank() > 4 || x.Dim(-3)%groups != 0 || l.out%groups != 0 {
 		wrong("Conv2D", "the input has shape %v, want images [N C H W], or one [C H W], and channels in %d groups, as are the layer's %d",
 			x.Shape(), groups, l.out)
 	}
-	in, on := x.Dim(-3)/groups, tensor.On(x.Device().Unscoped()).As(x.DType())
-	area := l.size[0] * l.size[1]
-	r := math.Sqrt(6 / float64(max((in+l.out/groups)*area, 1)))
-	w, b := on.Uniform(-r, r, l.out, in, l.size[0], l.size[1]), on.Zeros(l.out)
-	l.weight.Set(w)
-	l.bias.Set(b)
-	tensor.Dead(w, b)
+	in, area := x.Dim(-3)/groups, l.size[0]*l.size[1]
+	set(l.weight, l.init.Weight, XavierUniform(), like(x), in*area, l.out/groups*area, l.out, in, l.size[0], l.size[1])
+	set(l.bias, l.init.Bias, Zeros(), like(x), in*area, l.out/groups*area, l.out)
 }
 
 // Params implements Module.

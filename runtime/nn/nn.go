@@ -22,10 +22,8 @@ package nn
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
-	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -72,24 +70,26 @@ func NewBuffer(t *tensor.Tensor) *Buffer { return tensor.NewBuffer(t) }
 
 // Dense returns a layer that computes x·W + b along the last axis: its input has the shape [... in], with any number of
 // axes before the last or none, and its output [... out]. The width of the input is that of the first
-// one that Forward gets. W, of shape (in, out), is then drawn from the default
-// generator, on the device and in the element type of the input, uniformly from
-// -r to r with r = sqrt(6/(in+out)) (Glorot and Bengio 2010); b is 0.
+// one that Forward gets. W, of shape (in, out), is then drawn by [XavierUniform] from the default
+// generator, on the device and in the element type of the input; b is 0. An [Init] changes this.
 //
 // The parameters are called weight and bias. PyTorch's weight of a Linear has the shape (out, in): take its T().
 //
 //asyncgen:api pure
-func Dense(out int) Module {
+func Dense(out int, how ...Init) Module {
 	if out < 0 {
 		wrong("Dense", "%d outputs", out)
 	}
-	return &dense{out: out, weight: NewParam(nil), bias: NewParam(nil)}
+	init := optional("Dense", how)
+	weight, bias := init.params()
+	return &dense{out: out, init: init, weight: weight, bias: bias}
 }
 
 type dense struct {
 	out          int
-	weight, bias *Param
-	relu         bool // negative numbers of the result are replaced by 0
+	init         Init
+	weight, bias *Param // bias is nil if there is none
+	relu         bool   // negative numbers of the result are replaced by 0
 }
 
 // Forward implements Module.
@@ -97,34 +97,39 @@ type dense struct {
 //go:noinline
 func (d *dense) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if !d.weight.IsSet() {
-		d.init(x)
+		d.begin(x)
 	}
-	w, b := d.weight.Value(), d.bias.Value()
-	linear := x.Linear
+	w := d.weight.Value()
+	defer tensor.Dead(w)
+	if d.bias == nil {
+		y := x.MatMul(w)
+		if d.relu {
+			defer tensor.Dead(y)
+			y = y.ReLU()
+		}
+		return y
+	}
+	b := d.bias.Value()
+	defer tensor.Dead(b)
 	if d.relu {
-		linear = x.LinearReLU
+		return x.LinearReLU(w, b)
 	}
-	y := linear(w, b)
-	tensor.Dead(w, b)
-	return y
+	return x.Linear(w, b)
 }
 
 // String is the call that makes such a layer.
-func (d *dense) String() string { return fmt.Sprintf("Dense(%d)", d.out) }
+func (d *dense) String() string { return fmt.Sprintf("Dense(%d%s)", d.out, d.init.words()) }
 
 func (d *dense) isDiscreet() bool { return true }
 
-// init draws the weights for inputs like x.
-func (d *dense) init(x *tensor.Tensor) {
+// begin draws the weights for inputs like x.
+func (d *dense) begin(x *tensor.Tensor) {
 	if x.Rank() == 0 {
 		wrong("Dense", "the input is a number, want a vector for each sample")
 	}
-	in, on := x.Dim(-1), tensor.On(x.Device().Unscoped()).As(x.DType())
-	r := math.Sqrt(6 / float64(max(in+d.out, 1)))
-	w, b := on.Uniform(-r, r, in, d.out), on.Zeros(d.out)
-	d.weight.Set(w)
-	d.bias.Set(b)
-	tensor.Dead(w, b)
+	in := x.Dim(-1)
+	set(d.weight, d.init.Weight, XavierUniform(), like(x), in, d.out, in, d.out)
+	set(d.bias, d.init.Bias, Zeros(), like(x), in, d.out, d.out)
 }
 
 // Params implements Module.
@@ -226,21 +231,3 @@ func (s sequential) mergeReLUs() {
 
 // merged is a ReLU that the layer before it computes.
 type merged struct{ relu }
-
-// MSELoss returns the mean of the squared differences, as a tensor without
-// axes. It panics if pred and target differ in shape: broadcasting one of them here
-// would be a mistake that trains quietly.
-//
-//asyncgen:api op batch
-//go:noinline
-func MSELoss(pred, target *tensor.Tensor) *tensor.Tensor {
-	if p, t := pred.Shape(), target.Shape(); !p.Equal(t) {
-		wrong("MSELoss", "predictions have shape %v, targets %v", p, t)
-	}
-	return squaredDifference.Mean(nil, pred, target)
-}
-
-var squaredDifference = tensor.Fuse("MSELoss", 2, func(x ...*kernel.Expr) *kernel.Expr {
-	difference := kernel.Sub(x[0], x[1])
-	return kernel.Mul(difference, difference)
-})

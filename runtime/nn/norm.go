@@ -1,37 +1,94 @@
 package nn
 
 import (
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// normEps is what layers add to variances.
-const normEps = 1e-5
+// A Norm has the settings of a layer that normalises. Layers take it as an optional last argument.
+type Norm struct {
+	Eps      float64 // what is added to variances; 0: 1e-5
+	Momentum float64 // of BatchNorm: the part of running statistics that a batch replaces; 0: 0.1
+	NoAffine bool    // the layer has neither gain nor bias
+	NoBias   bool    // the layer has no bias
+}
 
-// LayerNorm returns a layer that normalises its input along the last axis, of each sample alone:
-// see [tensor.Tensor.LayerNorm], with an eps of 1e-5. The gain, 1 at first, and the bias, 0 at
-// first, are parameters: vectors as long as that axis of the first input that Forward gets, on its
-// device and in its element type.
-//
-//asyncgen:api pure
-func LayerNorm() Module { return &layerNorm{gain: NewParam(nil), bias: NewParam(nil)} }
+// norm returns the settings of the layer with the given name, with their defaults.
+func norm(name string, how []Norm) Norm {
+	n := optional(name, how)
+	if n.Eps < 0 || n.Momentum < 0 || n.Momentum > 1 {
+		wrong(name, "an Eps of %v and a Momentum of %v, want 0 or more, and from 0 to 1", n.Eps, n.Momentum)
+	}
+	if n.Eps == 0 {
+		n.Eps = 1e-5
+	}
+	if n.Momentum == 0 {
+		n.Momentum = 0.1
+	}
+	return n
+}
 
-type layerNorm struct {
+// An affine is what normalising layers do to their results: multiply by a gain and add a bias, if they have them.
+type affine struct {
 	gain *Param `nn:"weight"`
 	bias *Param
+}
+
+func (n Norm) affine() (a affine) {
+	if !n.NoAffine {
+		a.gain = NewParam(nil)
+		if !n.NoBias {
+			a.bias = NewParam(nil)
+		}
+	}
+	return a
+}
+
+// begin gives the parameters n elements each, for inputs like x.
+func (a affine) begin(x *tensor.Tensor, n int) {
+	if a.gain != nil && !a.gain.IsSet() {
+		set(a.gain, nil, Ones(), like(x), n, n, n)
+		set(a.bias, nil, Zeros(), like(x), n, n, n)
+	}
+}
+
+// values returns the values of the parameters that there are.
+func (a affine) values() (list []*tensor.Tensor) {
+	for _, p := range []*Param{a.gain, a.bias} {
+		if p != nil {
+			list = append(list, p.Value())
+		}
+	}
+	return list
+}
+
+// LayerNorm returns a layer that normalises its input along the last axis, of each sample alone:
+// see [tensor.Tensor.LayerNorm]. The gain, 1 at first, and the bias, 0 at
+// first, are parameters: vectors as long as that axis of the first input that Forward gets, on its
+// device and in its element type. They are called weight and bias.
+//
+//asyncgen:api pure
+func LayerNorm(how ...Norm) Module {
+	n := norm("LayerNorm", how)
+	return &layerNorm{n, n.affine()}
+}
+
+type layerNorm struct {
+	how Norm
+	affine
 }
 
 // Forward implements Module.
 //
 //go:noinline
 func (l *layerNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
-	if !l.gain.IsSet() {
-		setOnes("LayerNorm", l.gain, x)
-		l.bias.Set(tensor.On(x.Device().Unscoped()).As(x.DType()).Zeros(x.Dim(-1)))
-	}
-	gain, bias := l.gain.Value(), l.bias.Value()
-	y := x.LayerNorm(-1, normEps, gain, bias)
-	tensor.Dead(gain, bias)
-	return y
+	mustBeVectors("LayerNorm", x)
+	l.begin(x, x.Dim(-1))
+	vectors := l.values()
+	defer tensor.Dead(vectors...)
+	return x.LayerNorm(-1, l.how.Eps, vectors...)
 }
 
 // String is the call that makes such a layer.
@@ -43,27 +100,30 @@ func (l *layerNorm) isDiscreet() bool { return true }
 func (l *layerNorm) Params() []*Param { return Params(l) }
 
 // RMSNorm returns a layer that divides its input by the root of the mean of the squares along the
-// last axis, of each sample alone: see [tensor.Tensor.RMSNorm], with an eps of 1e-5. The gain, 1 at
-// first, is a parameter like that of [LayerNorm].
+// last axis, of each sample alone: see [tensor.Tensor.RMSNorm]. The gain, 1 at
+// first, is a parameter like that of [LayerNorm]. There is no bias.
 //
 //asyncgen:api pure
-func RMSNorm() Module { return &rmsNorm{NewParam(nil)} }
+func RMSNorm(how ...Norm) Module {
+	n := norm("RMSNorm", how)
+	n.NoBias = true
+	return &rmsNorm{n, n.affine()}
+}
 
 type rmsNorm struct {
-	gain *Param `nn:"weight"`
+	how Norm
+	affine
 }
 
 // Forward implements Module.
 //
 //go:noinline
 func (l *rmsNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
-	if !l.gain.IsSet() {
-		setOnes("RMSNorm", l.gain, x)
-	}
-	gain := l.gain.Value()
-	y := x.RMSNorm(-1, normEps, gain)
-	tensor.Dead(gain)
-	return y
+	mustBeVectors("RMSNorm", x)
+	l.begin(x, x.Dim(-1))
+	vectors := l.values()
+	defer tensor.Dead(vectors...)
+	return x.RMSNorm(-1, l.how.Eps, vectors...)
 }
 
 // String is the call that makes such a layer.
@@ -74,10 +134,193 @@ func (l *rmsNorm) isDiscreet() bool { return true }
 // Params implements Module.
 func (l *rmsNorm) Params() []*Param { return Params(l) }
 
-// setOnes gives p ones for the last axis of x.
-func setOnes(name string, p *Param, x *tensor.Tensor) {
+// mustBeVectors panics unless x has a last axis.
+func mustBeVectors(name string, x *tensor.Tensor) {
 	if x.Rank() == 0 {
 		wrong(name, "the input is a number, want a vector for each sample")
 	}
-	p.Set(tensor.On(x.Device().Unscoped()).As(x.DType()).Ones(x.Dim(-1)))
 }
+
+// GroupNorm returns a layer that normalises the channels of each sample in groups (Wu and He 2018): input [N C ...] has C
+// channels, a multiple of groups. Mean and variance are those of a group, over all axes behind. The gain and the bias,
+// called weight and bias, have an element for each channel. With one group for each channel it is instance
+// normalisation.
+//
+//asyncgen:api pure
+func GroupNorm(groups int, how ...Norm) Module {
+	if groups < 1 {
+		wrong("GroupNorm", "%d groups", groups)
+	}
+	n := norm("GroupNorm", how)
+	return &groupNorm{groups, n, n.affine()}
+}
+
+type groupNorm struct {
+	groups int
+	how    Norm
+	affine
+}
+
+// Forward implements Module.
+//
+//go:noinline
+func (l *groupNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
+	shape := x.Shape()
+	if len(shape) < 2 || shape[1]%l.groups != 0 {
+		wrong("GroupNorm", "the input has shape %v, want [N C ...] with channels in %d groups", shape, l.groups)
+	}
+	l.begin(x, shape[1])
+	grouped := x.Reshape(shape[0], l.groups, shape[1:].Size()/l.groups)
+	normed := grouped.LayerNorm(-1, l.how.Eps)
+	y := normed.Reshape(shape...)
+	tensor.Dead(grouped, normed)
+	for i, v := range l.values() {
+		before, column := y, channels(v, len(shape))
+		if i == 0 {
+			y = before.Mul(column)
+		} else {
+			y = before.Add(column)
+		}
+		tensor.Dead(v, column, before)
+	}
+	return y
+}
+
+// channels is a vector of channels as it is broadcast to [N C ...], which has rank axes.
+func channels(v *tensor.Tensor, rank int) *tensor.Tensor {
+	shape := make([]int, rank-1)
+	for i := range shape {
+		shape[i] = 1
+	}
+	shape[0] = v.Size()
+	return v.Reshape(shape...)
+}
+
+// String is the call that makes such a layer.
+func (l *groupNorm) String() string { return fmt.Sprintf("GroupNorm(%d)", l.groups) }
+
+func (l *groupNorm) isDiscreet() bool { return true }
+
+// Params implements Module.
+func (l *groupNorm) Params() []*Param { return Params(l) }
+
+// BatchNorm returns a layer that normalises each channel over the samples of a batch (Ioffe and Szegedy 2015). Its input
+// has the channels along axis 1: [N C], [N C L] or [N C H W]. The gain and the bias, called weight and bias, have an
+// element for each channel.
+//
+// In training it uses mean and variance of the batch, and remembers them in the buffers running_mean and running_var:
+// each becomes (1-Momentum) of itself plus Momentum of that of the batch. They begin with 0 and 1. What is added to
+// running_var is the unbiased variance, divided by one less than the number of elements, as PyTorch has it. [Frozen], it
+// normalises by the two buffers, each sample alone:
+//
+//	validation := nn.Frozen(net).Forward(x)
+//
+// Within [DataParallel] each shard is a batch, and the buffers are those of the first. Forward panics if a batch in
+// training has less than two elements for each channel.
+//
+//asyncgen:api pure
+func BatchNorm(how ...Norm) Module {
+	n := norm("BatchNorm", how)
+	return &batchNorm{how: n, affine: n.affine(), runningMean: NewBuffer(nil), runningVar: NewBuffer(nil)}
+}
+
+type batchNorm struct {
+	how Norm
+	affine
+	runningMean, runningVar *Buffer
+	mode                    Mode
+}
+
+// Forward implements Module.
+//
+//go:noinline
+func (l *batchNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
+	shape := x.Shape()
+	if len(shape) < 2 {
+		wrong("BatchNorm", "the input has shape %v, want [N C ...]", shape)
+	}
+	l.begin(x, shape[1])
+	mean, variance := l.statistics(x)
+	scale := reciprocalRoot(variance, l.how.Eps)
+	params := l.values()
+	if len(params) > 0 {
+		scaled := scale.Mul(params[0])
+		tensor.Dead(scale)
+		scale = scaled
+	}
+	shift := mean.Mul(scale)
+	if len(params) > 1 {
+		shifted := params[1].Sub(shift)
+		tensor.Dead(shift)
+		shift = shifted
+	} else {
+		negative := shift.Neg()
+		tensor.Dead(shift)
+		shift = negative
+	}
+	scales, shifts := channels(scale, len(shape)), channels(shift, len(shape))
+	y := scaleAndShift.Of(x, scales, shifts)
+	tensor.Dead(params...)
+	tensor.Dead(mean, variance, scale, shift, scales, shifts)
+	return y
+}
+
+// statistics returns the mean and the variance by which l normalises x: those of x, which it remembers, or the running
+// ones.
+func (l *batchNorm) statistics(x *tensor.Tensor) (mean, variance *tensor.Tensor) {
+	if !l.mode.IsTraining() {
+		return l.runningMean.Value(), l.runningVar.Value()
+	}
+	shape := x.Shape()
+	n := shape[0] * shape[2:].Size()
+	if n < 2 {
+		wrong("BatchNorm", "the input has shape %v, want more than one element for each channel in training", shape)
+	}
+	axes := []int{0}
+	for axis := 2; axis < len(shape); axis++ {
+		axes = append(axes, axis)
+	}
+	mean = x.Mean(axes...)
+	means := channels(mean, len(shape))
+	variance = squaredDifference.Mean(axes, x, means)
+	tensor.Dead(means)
+	if !l.runningMean.IsSet() {
+		zeros, ones := like(x).Zeros(shape[1]), like(x).Ones(shape[1])
+		l.runningMean.Set(zeros)
+		l.runningVar.Set(ones)
+		tensor.Dead(zeros, ones)
+	}
+	remember(l.runningMean, mean, l.how.Momentum, 1)
+	remember(l.runningVar, variance, l.how.Momentum, float64(n)/float64(n-1))
+	return mean, variance
+}
+
+// remember replaces the part momentum of b by x times factor.
+func remember(b *Buffer, x *tensor.Tensor, momentum, factor float64) {
+	old, now := b.Value(), x.Detach()
+	kept := old.MulScalar(1 - momentum)
+	mixed := kept.AddScaled(now, momentum*factor)
+	b.Set(mixed)
+	tensor.Dead(old, now, kept, mixed)
+}
+
+// reciprocalRoot returns 1 / sqrt(variance + eps).
+func reciprocalRoot(variance *tensor.Tensor, eps float64) *tensor.Tensor {
+	positive := variance.AddScalar(eps)
+	root := positive.Sqrt()
+	y := root.Reciprocal()
+	tensor.Dead(positive, root)
+	return y
+}
+
+var scaleAndShift = tensor.Fuse("BatchNorm", 3, func(x ...*kernel.Expr) *kernel.Expr {
+	return kernel.Add(kernel.Mul(x[0], x[1]), x[2])
+})
+
+// String is the call that makes such a layer.
+func (*batchNorm) String() string { return "BatchNorm()" }
+
+func (l *batchNorm) isDiscreet() bool { return true }
+
+// Params implements Module.
+func (l *batchNorm) Params() []*Param { return Params(l) }
