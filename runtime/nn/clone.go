@@ -122,21 +122,29 @@ func (c *copier) copy(x any) any {
 			return x.Freeze()
 		}
 	}
-	inside := visitor{part: c.part, mode: c.mode, copies: true}
+	y := copyParts(x, visitor{part: c.part, mode: c.mode, copies: true}, func(y any) { c.keep(x, y) })
+	if s, ok := y.(interface{ mergeReLUs() }); ok && c.mode != nil {
+		s.mergeReLUs()
+	}
+	return y
+}
+
+// copyParts returns a copy of x, a module or a pointer to a struct, of which w has visited the parts. If x is a pointer,
+// begin is called before that, as parts may point back to it; it may be nil.
+func copyParts(x any, w visitor, begin func(y any)) any {
 	v := reflect.ValueOf(x)
 	if v.Kind() == reflect.Pointer {
 		y := reflect.New(v.Type().Elem())
 		y.Elem().Set(v.Elem())
-		c.keep(x, y.Interface()) // before its parts, which may point back to it
-		inside.inside("", y.Elem())
+		if begin != nil {
+			begin(y.Interface())
+		}
+		w.inside("", y.Elem())
 		return y.Interface()
 	}
 	y := reflect.New(v.Type()).Elem()
 	y.Set(v)
-	inside.inside("", y)
-	if s, ok := y.Interface().(sequential); ok && c.mode != nil {
-		s.mergeReLUs()
-	}
+	w.inside("", y)
 	return y.Interface()
 }
 

@@ -2,6 +2,8 @@ package nn
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -13,6 +15,8 @@ func describe(m any) string {
 	switch m := m.(type) {
 	case sequential:
 		return "Sequential"
+	case *residual:
+		return "Residual"
 	case *Replicas:
 		return m.describe()
 	case fmt.Stringer:
@@ -40,6 +44,39 @@ func members(m any) (modules []part, params []*Param) {
 	return modules, params
 }
 
+// A branch is a module in the drawing of a tree.
+type branch struct {
+	part                 // by its name in all of the tree
+	first, rest string   // what its first line begins with, and further ones
+	params      []*Param // of itself
+}
+
+// draw calls visit for m and the modules below it. One that is a part of itself is not drawn again there.
+func draw(m any, visit func(branch)) {
+	var path []any
+	var add func(b branch)
+	add = func(b branch) {
+		if isPointer := reflect.TypeOf(b.value).Kind() == reflect.Pointer; isPointer {
+			if slices.Contains(path, b.value) {
+				return
+			}
+			path = append(path, b.value)
+			defer func() { path = path[:len(path)-1] }()
+		}
+		modules, params := members(b.value)
+		b.params = params
+		visit(b)
+		for i, p := range modules {
+			below := branch{part: part{join(b.name, p.name), p.value}, first: b.rest + "├─ " + p.name + " ", rest: b.rest + "│  "}
+			if i == len(modules)-1 {
+				below.first, below.rest = b.rest+"└─ "+p.name+" ", b.rest+"   "
+			}
+			add(below)
+		}
+	}
+	add(branch{part: part{"", m}})
+}
+
 // tree draws m with its parts below it, each with its name and the shapes of its parameters, and says how many
 // weights there are in all.
 //
@@ -50,11 +87,15 @@ func members(m any) (modules []part, params []*Param) {
 //	407,050 weights
 func tree(m any) string {
 	var b strings.Builder
-	modules, params := members(m)
-	b.WriteString(describe(m))
-	shapes(&b, params)
-	b.WriteByte('\n')
-	branches(&b, "", modules)
+	draw(m, func(at branch) {
+		lines := strings.Split(describe(at.value), "\n")
+		b.WriteString(at.first + lines[0])
+		shapes(&b, at.params)
+		b.WriteByte('\n')
+		for _, l := range lines[1:] {
+			b.WriteString(at.rest + l + "\n")
+		}
+	})
 	weights, isWhole := count(m)
 	b.WriteString(thousands(weights) + " weights")
 	if !isWhole {
@@ -74,25 +115,6 @@ func count(m any) (weights int, isWhole bool) {
 		}
 	}
 	return weights, isWhole
-}
-
-// branches draws modules, each line behind indent.
-func branches(b *strings.Builder, indent string, modules []part) {
-	for i, m := range modules {
-		branch, below := "├─ ", "│  "
-		if i == len(modules)-1 {
-			branch, below = "└─ ", "   "
-		}
-		parts, params := members(m.value)
-		lines := strings.Split(describe(m.value), "\n")
-		fmt.Fprintf(b, "%s%s%s %s", indent, branch, m.name, lines[0])
-		shapes(b, params)
-		b.WriteByte('\n')
-		for _, l := range lines[1:] {
-			b.WriteString(indent + below + l + "\n")
-		}
-		branches(b, indent+below, parts)
-	}
 }
 
 // shapes writes the shapes of the parameters that have a value.

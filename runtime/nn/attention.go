@@ -1,0 +1,254 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A Heads has the settings of [MultiHeadAttention].
+type Heads struct {
+	KV     int  // heads of keys and values, each shared by several heads (Ainslie et al. 2023); 0: one for each head
+	Causal bool // no position looks at later ones
+	Init   Init // of all parts
+}
+
+// MultiHeadAttention returns a layer of attention (Vaswani et al. 2017) whose outputs have width elements, a multiple of
+// heads. With q, k and v of each head, of width d = width/heads, it computes
+//
+//	softmax(q·kᵀ/sqrt(d))·v
+//
+// of each head, and a layer of the results of all heads side by side. Its parts are the [Dense] layers q_proj, k_proj,
+// v_proj and out_proj. PyTorch's MultiheadAttention keeps the rows of the first three one after the other, in
+// in_proj_weight and in_proj_bias.
+//
+//asyncgen:api pure
+func MultiHeadAttention(width, heads int, how ...Heads) *Attention {
+	h := optional("MultiHeadAttention", how)
+	if h.KV == 0 {
+		h.KV = heads
+	}
+	if heads < 1 || h.KV < 1 || width < 0 || width%heads != 0 || heads%h.KV != 0 {
+		wrong("MultiHeadAttention", "%d elements in %d heads, and %d of keys and values: each is to be divided by the next", width, heads, h.KV)
+	}
+	dense := func(heads, of int) Module { return Dense(width/heads*of, h.Init) }
+	return &Attention{
+		width: width, heads: heads, how: h,
+		qProj: dense(heads, heads), kProj: dense(heads, h.KV), vProj: dense(heads, h.KV), outProj: dense(heads, heads),
+	}
+}
+
+// An Attention is a layer of attention, see [MultiHeadAttention].
+type Attention struct {
+	width, heads                 int
+	how                          Heads
+	qProj, kProj, vProj, outProj Module
+}
+
+// Forward implements [Module]: positions of x, of shape [N T C], look at each other. The output is [N T width].
+//
+//asyncgen:api op
+//go:noinline
+func (a *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return a.Attend(x, x, nil) }
+
+// Attend returns what positions of x, of shape [N T C], find among those of memory, of shape [N S D], as [N T width].
+// Mask is a bool tensor that says who may look where: it is broadcast to [N heads T S], and nil if all may look
+// everywhere. Of a layer that is causal position i of x looks at positions up to i+S-T only. Where a position may look
+// nowhere, the result is NaN.
+//
+//asyncgen:api op
+//go:noinline
+func (a *Attention) Attend(x, memory, mask *tensor.Tensor) *tensor.Tensor {
+	a.mustAttend(x, memory)
+	k, v := a.keysAndValues(memory)
+	defer tensor.Dead(k, v)
+	return a.look(x, k, v, mask)
+}
+
+// Extend returns what Forward returns for the positions of x, of shape [N T C], behind those that cache has seen, and
+// adds them to cache. So a text is generated in time that grows with what is added:
+//
+//	cache := nn.NewKVCache()
+//	y := attention.Extend(prompt, cache)
+//	y = attention.Extend(next, cache)
+//
+// It gives what Forward gives for all positions at once within rounding. It panics unless the layer is causal.
+//
+//asyncgen:api op
+//go:noinline
+func (a *Attention) Extend(x *tensor.Tensor, cache *KVCache) *tensor.Tensor {
+	a.mustAttend(x, x)
+	if !a.how.Causal {
+		wrong("MultiHeadAttention", "Extend: earlier positions would look at later ones: set Heads.Causal")
+	}
+	k, v := a.keysAndValues(x)
+	k, v = cache.add(k, v)
+	defer tensor.Dead(k, v)
+	return a.look(x, k, v, nil)
+}
+
+func (a *Attention) mustAttend(x, memory *tensor.Tensor) {
+	if x.Rank() != 3 || memory.Rank() != 3 || x.Dim(0) != memory.Dim(0) {
+		wrong("MultiHeadAttention", "the inputs have shapes %v and %v, want [N T C] and [N S D]", x.Shape(), memory.Shape())
+	}
+}
+
+// keysAndValues returns keys and values of positions [N S D], as [N KV S d].
+func (a *Attention) keysAndValues(memory *tensor.Tensor) (k, v *tensor.Tensor) {
+	return a.split(a.kProj.Forward(memory), a.how.KV), a.split(a.vProj.Forward(memory), a.how.KV)
+}
+
+// split returns x, of shape [N T heads·d], as [N heads T d]. It lets go of x.
+func (a *Attention) split(x *tensor.Tensor, heads int) *tensor.Tensor {
+	apart := x.Reshape(x.Dim(0), x.Dim(1), heads, a.width/a.heads)
+	defer tensor.Dead(x, apart)
+	return apart.Transpose(0, 2, 1, 3)
+}
+
+// look returns what positions of x find by keys and values.
+func (a *Attention) look(x, k, v, mask *tensor.Tensor) *tensor.Tensor {
+	q := a.split(a.qProj.Forward(x), a.heads)
+	if a.how.Causal {
+		mask = causal(x.Device(), x.Dim(1), k.Dim(2), mask)
+		if mask != nil {
+			defer tensor.Dead(mask)
+		}
+	}
+	found := scaledDotProduct(q, k, v, mask)
+	turned := found.Transpose(0, 2, 1, 3)
+	joined := turned.Reshape(x.Dim(0), x.Dim(1), a.width)
+	defer tensor.Dead(q, found, turned, joined)
+	return a.outProj.Forward(joined)
+}
+
+// causal returns where the last n of all positions may look, and may look by mask if it is not nil. It is nil if that
+// is everywhere.
+func causal(dev device.Device, n, all int, mask *tensor.Tensor) *tensor.Tensor {
+	if n == 1 && mask == nil {
+		return nil
+	}
+	on := tensor.On(dev)
+	from, to := on.Arange(float64(all-n), float64(all), 1), on.Arange(0, float64(all), 1)
+	rows := from.Reshape(n, 1)
+	earlier := to.Le(rows)
+	defer tensor.Dead(from, to, rows)
+	if mask == nil {
+		return earlier
+	}
+	defer tensor.Dead(earlier)
+	return earlier.And(mask)
+}
+
+// scaledDotProduct returns softmax(q·kᵀ/sqrt(d))·v, with q of shape [N heads T d], and k and v of shape [N KV S d],
+// whose heads are each for as many heads of q that follow each other. Mask is nil or broadcast to [N heads T S].
+func scaledDotProduct(q, k, v, mask *tensor.Tensor) *tensor.Tensor {
+	n, heads, t, d := q.Dim(0), q.Dim(1), q.Dim(2), q.Dim(3)
+	kv, s := k.Dim(1), k.Dim(2)
+	grouped, keys, values := q.Reshape(n, kv, heads/kv, t, d), k.Unsqueeze(2), v.Unsqueeze(2)
+	turned := keys.Transpose(0, 1, 2, 4, 3)
+	products := grouped.MatMul(turned)
+	scores := products.MulScalar(1 / math.Sqrt(float64(max(d, 1))))
+	tensor.Dead(grouped, keys, turned, products)
+	if mask != nil {
+		whole := mask.BroadcastTo(n, heads, t, s)
+		apart := whole.Reshape(n, kv, heads/kv, t, s)
+		never := tensor.On(q.Device()).As(q.DType()).Scalar(math.Inf(-1))
+		masked := tensor.Where(apart, scores, never)
+		tensor.Dead(whole, apart, never, scores)
+		scores = masked
+	}
+	weights := scores.Softmax(-1)
+	found := weights.MatMul(values)
+	defer tensor.Dead(scores, weights, values, found)
+	return found.Reshape(n, heads, t, d)
+}
+
+// String is the call that makes such a layer.
+//
+//asyncgen:api meta
+func (a *Attention) String() string {
+	text := fmt.Sprintf("MultiHeadAttention(%d, %d", a.width, a.heads)
+	if a.how.KV != a.heads {
+		text += fmt.Sprintf(", KV %d", a.how.KV)
+	}
+	if a.how.Causal {
+		text += ", Causal"
+	}
+	return text + ")"
+}
+
+// Params implements [Module].
+//
+//asyncgen:api meta
+func (a *Attention) Params() []*Param { return Params(a) }
+
+// A KVCache has the keys and values of the positions that a layer of attention has seen, see [Attention.Extend]. Each
+// layer and each text has one of its own. It is no part of a model: a frozen model serves any number of texts at once.
+//
+// Keys and values of a position never change. So what a cache held is known by its length alone, and Truncate goes
+// back to it. [Snapshot] takes a cache, too.
+type KVCache struct{ keys, values *Buffer }
+
+// NewKVCache returns a cache without positions.
+//
+//asyncgen:api pure
+func NewKVCache() *KVCache { return &KVCache{NewBuffer(nil), NewBuffer(nil)} }
+
+// Len returns the number of positions.
+//
+//asyncgen:api value
+func (c *KVCache) Len() int {
+	if !c.keys.IsSet() {
+		return 0
+	}
+	k := c.keys.Value()
+	defer tensor.Dead(k)
+	return k.Dim(2)
+}
+
+// Truncate forgets the positions from n on, the length at an earlier time. It copies nothing and does not wait. It
+// panics if n is negative or more than Len.
+//
+//asyncgen:api mutate
+func (c *KVCache) Truncate(n int) {
+	have := c.Len()
+	if n < 0 || n > have {
+		wrong("KVCache", "Truncate to %d positions of %d", n, have)
+	}
+	if n == have {
+		return
+	}
+	for _, b := range []*Buffer{c.keys, c.values} {
+		old := b.Value()
+		first := old.Slice(2, 0, n)
+		b.Set(first)
+		tensor.Dead(old, first)
+	}
+}
+
+// Cells implements [Stateful]: the keys and the values, of shape [N KV S d].
+//
+//asyncgen:api meta
+func (c *KVCache) Cells() []tensor.Cell { return []tensor.Cell{c.keys, c.values} }
+
+// add returns the keys and values of all positions with those of the next ones, k and v, of which it lets go.
+func (c *KVCache) add(k, v *tensor.Tensor) (keys, values *tensor.Tensor) {
+	for i, next := range []*tensor.Tensor{k, v} {
+		b := []*Buffer{c.keys, c.values}[i]
+		all := next
+		if b.IsSet() {
+			old := b.Value()
+			all = tensor.Concat(2, old, next)
+			tensor.Dead(old, next)
+		}
+		b.Set(all)
+		if i == 0 {
+			keys = all
+		} else {
+			values = all
+		}
+	}
+	return keys, values
+}

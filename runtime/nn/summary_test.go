@@ -1,0 +1,63 @@
+package nn_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func ExampleSummary() {
+	net := nn.Sequential(
+		nn.Conv2D(8, tensor.Both(3), tensor.Conv{}, nn.Init{NoBias: true}), nn.BatchNorm(), nn.ReLU(), nn.MaxPool2D(tensor.Pool{Window: tensor.Both(2)}), nn.Flatten(),
+		newResidual(72), nn.Dropout(0.1), nn.Dense(10),
+	)
+	fmt.Println(nn.Summary(net, tensor.Zeros(2, 1, 8, 8)))
+	// Output:
+}
+
+// Without an input there are no shapes. With one, the module and the generators stay as they are, and nothing waits.
+func TestSummary(t *testing.T) {
+	defer asyncrt.SyncMode(asyncrt.SyncMode(asyncrt.Error))
+	net := nn.Sequential(nn.Dense(5), nn.BatchNorm(), nn.Dropout(0.5))
+	x := tensor.Ones(4, 3)
+	at := tensor.Snapshot(tensor.DefaultGenerator())
+	if got := nn.Summary(net); !strings.Contains(got, "?") || !strings.Contains(got, "total") {
+		t.Errorf("got:\n%s", got)
+	}
+	if got := nn.Summary(net, x); !strings.Contains(got, "[4 5]") || strings.Contains(got, "?") {
+		t.Errorf("got:\n%s", got)
+	}
+	for name := range nn.Named(net) {
+		_ = name
+	}
+	for _, p := range net.Params() {
+		if p.IsSet() {
+			t.Error("the model got weights")
+		}
+	}
+	drawn := tensor.Rand(3)
+	at.Restore()
+	again := tensor.Rand(3)
+	asyncrt.AllowSync(func() {
+		if !slices.Equal(drawn.Float32s(), again.Float32s()) {
+			t.Error("the generator has gone on")
+		}
+	})
+	// A part that is held by its own type is no Module that could be watched, but its parts are.
+	d := newDecoder()
+	got := nn.Summary(nn.Sequential(nn.Func("f", func(x *tensor.Tensor) *tensor.Tensor { return x }), d.layers[0]), tensor.Ones(3, 2))
+	if !strings.Contains(got, "[3 8]") {
+		t.Errorf("got:\n%s", got)
+	}
+	if got := nn.Summary(d); !strings.Contains(got, "├─ lm_head Dense(3)") {
+		t.Errorf("got:\n%s", got)
+	}
+	mistaken(t, map[string]func(){
+		"nn: Summary: *nn_test.decoder is no Module, which an input could be given to": func() { nn.Summary(d, x) },
+	})
+}
