@@ -122,7 +122,7 @@ func newDecoder() *decoder {
 	return d
 }
 
-func names(m any) (list []string) {
+func namesOf(m any) (list []string) {
 	for name := range nn.Named(m) {
 		list = append(list, name)
 	}
@@ -139,7 +139,7 @@ func TestNamed(t *testing.T) {
 		"heads.b.weight", "heads.b.bias", "pair.0.weight", "attn.q_proj.weight", "attn.q_proj.bias", "enc.emb.weight", "enc.emb.bias",
 	}
 	for range 3 { // maps have another order each time
-		if got := names(d); !slices.Equal(got, want) {
+		if got := namesOf(d); !slices.Equal(got, want) {
 			t.Fatalf("got  %v\nwant %v", got, want)
 		}
 	}
@@ -155,10 +155,10 @@ func TestNamed(t *testing.T) {
 		}
 		break
 	}
-	if got := names(nn.Dense(3)); !slices.Equal(got, []string{"weight", "bias"}) {
+	if got := namesOf(nn.Dense(3)); !slices.Equal(got, []string{"weight", "bias"}) {
 		t.Errorf("the names of a layer are %v", got)
 	}
-	if got := names((*decoder)(nil)); got != nil {
+	if got := namesOf((*decoder)(nil)); got != nil {
 		t.Errorf("the names of nothing are %v", got)
 	}
 }
@@ -174,7 +174,7 @@ func TestCopies(t *testing.T) {
 		if got := c.Forward(x, y).Float32s(); !slices.Equal(got, want) {
 			t.Errorf("%s: gives %v, want %v", name, got, want)
 		}
-		if got := names(c); !slices.Equal(got, names(d)) {
+		if got := namesOf(c); !slices.Equal(got, namesOf(d)) {
 			t.Errorf("%s: has the names %v", name, got)
 		}
 		for i, p := range nn.Params(c) {

@@ -18,6 +18,23 @@ func ExampleSummary() {
 	)
 	fmt.Println(nn.Summary(net, tensor.Zeros(2, 1, 8, 8)))
 	// Output:
+	// layer                        output     parameters
+	// ──────────────────────────────────────────────────
+	// Sequential                   [2 10]              0
+	// ├─ 0 Conv2D(8, 3x3, NoBias)  [2 8 6 6]          72
+	// ├─ 1 BatchNorm()             [2 8 6 6]          16
+	// ├─ 2 ReLU()                  [2 8 6 6]           0
+	// ├─ 3 MaxPool2D(2x2)          [2 8 3 3]           0
+	// ├─ 4 Flatten()               [2 72]              0
+	// ├─ 5 nn_test.residual        [2 72]              0
+	// │  ├─ norm LayerNorm()       [2 72]            144
+	// │  ├─ up Dense(288)          [2 288]        21,024
+	// │  └─ down Dense(72)         [2 72]         20,808
+	// ├─ 6 Dropout(0.1)            [2 72]              0
+	// └─ 7 Dense(10)               [2 10]            730
+	// ──────────────────────────────────────────────────
+	// total                                       42,794
+	// memory: 167.16 KiB of parameters, 64 B of buffers
 }
 
 // Without an input there are no shapes. With one, the module and the generators stay as they are, and nothing waits.
