@@ -7,8 +7,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Func returns a layer without parameters that computes f. It is called name where the model is printed, by a call if
-// possible: "Row(0)". Parameters that f uses belong to no module: they are not listed, frozen or copied.
+// Func returns a layer without parameters that computes f. It is called name where the model is
+// printed, by a call if possible: "Row(0)". Parameters that f uses belong to no module: they are not
+// listed, frozen or copied.
 //
 //	nn.Func("Transpose()", func(x *tensor.Tensor) *tensor.Tensor { return x.T() })
 //
@@ -60,30 +61,30 @@ func GELU() Module { return activate((*tensor.Tensor).GELU, "GELU()") }
 //asyncgen:api pure
 func SiLU() Module { return activate((*tensor.Tensor).SiLU, "SiLU()") }
 
-// Softmax returns a layer without parameters that computes the softmax along an axis, see [tensor.Tensor.Softmax].
-// [CrossEntropy] takes scores, without it.
+// Softmax returns a layer without parameters that computes the softmax along an axis, see
+// [tensor.Tensor.Softmax]. [CrossEntropy] takes scores, without it.
 //
 //asyncgen:api pure
 func Softmax(axis int) Module {
 	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.Softmax(axis) }, "Softmax(%d)", axis)
 }
 
-// LogSoftmax returns a layer without parameters that computes the logarithm of the softmax along an axis, see
-// [tensor.Tensor.LogSoftmax].
+// LogSoftmax returns a layer without parameters that computes the logarithm of the softmax along an
+// axis, see [tensor.Tensor.LogSoftmax].
 //
 //asyncgen:api pure
 func LogSoftmax(axis int) Module {
 	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.LogSoftmax(axis) }, "LogSoftmax(%d)", axis)
 }
 
-// LeakyReLU returns a layer without parameters that multiplies numbers that are not positive by slope, such as 0.01
-// (Maas, Hannun and Ng 2013). At 0 the derivative is slope.
+// LeakyReLU returns a layer without parameters that multiplies numbers that are not positive by slope,
+// such as 0.01 (Maas, Hannun and Ng 2013). At 0 the derivative is slope.
 //
 //asyncgen:api pure
 func LeakyReLU(slope float64) Module { return withConstant(leakyReLU, slope, "LeakyReLU(%v)", slope) }
 
-// ELU returns a layer without parameters that computes alpha · (exp(x) - 1) where x is not positive, and x elsewhere
-// (Clevert, Unterthiner and Hochreiter 2015).
+// ELU returns a layer without parameters that computes alpha · (exp(x) - 1) where x is not positive,
+// and x elsewhere (Clevert, Unterthiner and Hochreiter 2015).
 //
 //asyncgen:api pure
 func ELU(alpha float64) Module { return withConstant(elu, alpha, "ELU(%v)", alpha) }
@@ -117,8 +118,8 @@ var elu = tensor.Fuse("ELU", 2, func(x ...*kernel.Expr) *kernel.Expr {
 
 var softplus = tensor.Fuse("Softplus", 1, func(x ...*kernel.Expr) *kernel.Expr { return logOnePlusExp(x[0]) })
 
-// logOnePlusExp is log(1 + exp(x)). Each branch is used where its exponential is at most 1, and the derivative at 0
-// is 1/2.
+// logOnePlusExp is log(1 + exp(x)). Each branch is used where its exponential is at most 1, and the
+// derivative at 0 is 1/2.
 func logOnePlusExp(x *kernel.Expr) *kernel.Expr {
 	return kernel.Where(kernel.Gt(x, number(0, x)), kernel.Add(x, kernel.Log1p(kernel.Exp(kernel.Neg(x)))), kernel.Log1p(kernel.Exp(x)))
 }
@@ -126,8 +127,9 @@ func logOnePlusExp(x *kernel.Expr) *kernel.Expr {
 // number is a constant of the type of x.
 func number(v float64, x *kernel.Expr) *kernel.Expr { return kernel.Const(v, x.DType()) }
 
-// Dropout returns a layer that in training replaces each element by 0 with probability p, and divides the others by 1-p
-// (Srivastava et al. 2014). It draws from the default generator. [Frozen], it gives its input as it is:
+// Dropout returns a layer that in training replaces each element by 0 with probability p, and divides
+// the others by 1-p (Srivastava et al. 2014). It draws from the default generator. [Frozen], it gives
+// its input as it is:
 //
 //	validation := nn.Frozen(net).Forward(x)
 //

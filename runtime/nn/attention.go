@@ -15,14 +15,14 @@ type Heads struct {
 	Init   Init // of all parts
 }
 
-// MultiHeadAttention returns a layer of attention (Vaswani et al. 2017) whose outputs have width elements, a multiple of
-// heads. With q, k and v of each head, of width d = width/heads, it computes
+// MultiHeadAttention returns a layer of attention (Vaswani et al. 2017) whose outputs have width
+// elements, a multiple of heads. With q, k and v of each head, of width d = width/heads, it computes
 //
 //	softmax(q·kᵀ/sqrt(d))·v
 //
-// of each head, and a layer of the results of all heads side by side. Its parts are the [Dense] layers q_proj, k_proj,
-// v_proj and out_proj. PyTorch's MultiheadAttention keeps the rows of the first three one after the other, in
-// in_proj_weight and in_proj_bias.
+// of each head, and a layer of the results of all heads side by side. Its parts are the [Dense] layers
+// q_proj, k_proj, v_proj and out_proj. PyTorch's MultiheadAttention keeps the rows of the first three
+// one after the other, in in_proj_weight and in_proj_bias.
 //
 //asyncgen:api pure
 func MultiHeadAttention(width, heads int, how ...Heads) *Attention {
@@ -47,16 +47,17 @@ type Attention struct {
 	qProj, kProj, vProj, outProj Module
 }
 
-// Forward implements [Module]: positions of x, of shape [N T C], look at each other. The output is [N T width].
+// Forward implements [Module]: positions of x, of shape [N T C], look at each other. The output has the
+// shape [N T width].
 //
 //asyncgen:api op
 //go:noinline
 func (a *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return a.Attend(x, x, nil) }
 
-// Attend returns what positions of x, of shape [N T C], find among those of memory, of shape [N S D], as [N T width].
-// Mask is a bool tensor that says who may look where: it is broadcast to [N heads T S], and nil if all may look
-// everywhere. Of a layer that is causal position i of x looks at positions up to i+S-T only. Where a position may look
-// nowhere, the result is NaN.
+// Attend returns what positions of x, of shape [N T C], find among those of memory, of shape [N S D],
+// as [N T width]. Mask is a bool tensor that says who may look where: it is broadcast to [N heads T S],
+// and nil if all may look everywhere. Of a layer that is causal position i of x looks at positions up
+// to i+S-T only. Where a position may look nowhere, the result is NaN.
 //
 //asyncgen:api op
 //go:noinline
@@ -67,8 +68,8 @@ func (a *Attention) Attend(x, memory, mask *tensor.Tensor) *tensor.Tensor {
 	return a.look(x, k, v, mask)
 }
 
-// Extend returns what Forward returns for the positions of x, of shape [N T C], behind those that cache has seen, and
-// adds them to cache. So a text is generated in time that grows with what is added:
+// Extend returns what Forward returns for the positions of x, of shape [N T C], behind those that cache
+// has seen, and adds them to cache. So a text is generated in time that grows with what is added:
 //
 //	cache := nn.NewKVCache()
 //	y := attention.Extend(prompt, cache)
@@ -123,8 +124,8 @@ func (a *Attention) look(x, k, v, mask *tensor.Tensor) *tensor.Tensor {
 	return a.outProj.Forward(joined)
 }
 
-// causal returns where the last n of all positions may look, and may look by mask if it is not nil. It is nil if that
-// is everywhere.
+// causal returns where the last n of all positions may look, and may look by mask if it is not nil. It
+// is nil if that is everywhere.
 func causal(dev device.Device, n, all int, mask *tensor.Tensor) *tensor.Tensor {
 	if n == 1 && mask == nil {
 		return nil
@@ -141,8 +142,9 @@ func causal(dev device.Device, n, all int, mask *tensor.Tensor) *tensor.Tensor {
 	return earlier.And(mask)
 }
 
-// scaledDotProduct returns softmax(q·kᵀ/sqrt(d))·v, with q of shape [N heads T d], and k and v of shape [N KV S d],
-// whose heads are each for as many heads of q that follow each other. Mask is nil or broadcast to [N heads T S].
+// scaledDotProduct returns softmax(q·kᵀ/sqrt(d))·v, with q of shape [N heads T d], and k and v of shape
+// [N KV S d], whose heads are each for as many heads of q that follow each other. Mask is nil or
+// broadcast to [N heads T S].
 func scaledDotProduct(q, k, v, mask *tensor.Tensor) *tensor.Tensor {
 	n, heads, t, d := q.Dim(0), q.Dim(1), q.Dim(2), q.Dim(3)
 	kv, s := k.Dim(1), k.Dim(2)
@@ -184,11 +186,12 @@ func (a *Attention) String() string {
 //asyncgen:api meta
 func (a *Attention) Params() []*Param { return Params(a) }
 
-// A KVCache has the keys and values of the positions that a layer of attention has seen, see [Attention.Extend]. Each
-// layer and each text has one of its own. It is no part of a model: a frozen model serves any number of texts at once.
+// A KVCache has the keys and values of the positions that a layer of attention has seen, see
+// [Attention.Extend]. Each layer and each text has one of its own. It is no part of a model: a frozen
+// model serves any number of texts at once.
 //
-// Keys and values of a position never change. So what a cache held is known by its length alone, and Truncate goes
-// back to it. [Snapshot] takes a cache, too.
+// Keys and values of a position never change. So what a cache held is known by its length alone, and
+// Truncate goes back to it. [Snapshot] takes a cache, too.
 type KVCache struct{ keys, values *Buffer }
 
 // NewKVCache returns a cache without positions.
@@ -208,8 +211,8 @@ func (c *KVCache) Len() int {
 	return k.Dim(2)
 }
 
-// Truncate forgets the positions from n on, the length at an earlier time. It copies nothing and does not wait. It
-// panics if n is negative or more than Len.
+// Truncate forgets the positions from n on, the length at an earlier time. It copies nothing and does
+// not wait. It panics if n is negative or more than Len.
 //
 //asyncgen:api mutate
 func (c *KVCache) Truncate(n int) {

@@ -6,13 +6,13 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Clone returns a copy of m with parameters and buffers of its own, of the same type. They hold the same values as those
-// of m, or none yet, as in m. What is shared within m, such as a weight that two layers have, is shared within the
-// copy. Other cells, such as generators, and all that is no part of m (see [Named]) are copied as an assignment copies
-// them.
+// Clone returns a copy of m with parameters and buffers of its own, of the same type. They hold the
+// same values as those of m, or none yet, as in m. What is shared within m, such as a weight that two
+// layers have, is shared within the copy. Other cells, such as generators, and all that is no part of m
+// (see [Named]) are copied as an assignment copies them.
 //
-// No element is copied, as tensors never change, and Clone doesn't wait. It panics if the method Params of m lists a
-// parameter that is in no field.
+// No element is copied, as tensors never change, and Clone doesn't wait. It panics if the method Params
+// of m lists a parameter that is in no field.
 //
 //asyncgen:api value 0
 func Clone[M any](m M) M {
@@ -20,21 +20,21 @@ func Clone[M any](m M) M {
 	return copyOf(&copier{name: "Clone", param: (*Param).Clone, buffer: (*Buffer).Clone}, m)
 }
 
-// A Freezer is a module that makes its own frozen form, where a copy of its fields with a [Mode] that is not training
-// won't do. Modules that hold it do so as a pointer or in an interface.
+// A Freezer is a module that makes its own frozen form, where a copy of its fields with a [Mode] that
+// is not training won't do. Modules that hold it do so as a pointer or in an interface.
 type Freezer interface {
 	Module
-	// Freeze returns what Frozen is to return. It freezes parts with Frozen, parameters and buffers with their methods
-	// Frozen.
+	// Freeze returns what Frozen is to return. It freezes parts with Frozen, parameters and buffers
+	// with their methods Frozen.
 	//
 	//asyncgen:api value
 	Freeze() Module
 }
 
-// Frozen returns m as it is now and as it is used when nothing is to be learnt: its
-// parameters and buffers have today's values, for ever and untracked; layers that
-// behave differently in training, such as [Dropout] and [BatchNorm], don't. Any number of goroutines may use it,
-// also while m is trained further. It has the names of m, costs a few handles, and does not wait.
+// Frozen returns m as it is now and as it is used when nothing is to be learnt: its parameters and
+// buffers have today's values, for ever and untracked; layers that behave differently in training, such
+// as [Dropout] and [BatchNorm], don't. Any number of goroutines may use it, also while m is trained
+// further. It has the names of m, costs a few handles, and does not wait.
 //
 // It is also how a model is evaluated between epochs, as m itself stays in training:
 //
@@ -49,8 +49,8 @@ type Freezer interface {
 //	now := nn.Frozen(net)
 //	serving.Store(&now)
 //
-// It panics if m, or a part of it, has a parameter without a value: call Forward once before. It also panics if the
-// method Params of m lists a parameter that is in no field.
+// It panics if m, or a part of it, has a parameter without a value: call Forward once before. It also
+// panics if the method Params of m lists a parameter that is in no field.
 //
 //asyncgen:api value 0
 func Frozen[M any](m M) M {
@@ -129,8 +129,8 @@ func (c *copier) copy(x any) any {
 	return y
 }
 
-// copyParts returns a copy of x, a module or a pointer to a struct, of which w has visited the parts. If x is a pointer,
-// begin is called before that, as parts may point back to it; it may be nil.
+// copyParts returns a copy of x, a module or a pointer to a struct, of which w has visited the parts.
+// If x is a pointer, begin is called before that, as parts may point back to it; it may be nil.
 func copyParts(x any, w visitor, begin func(y any)) any {
 	v := reflect.ValueOf(x)
 	if v.Kind() == reflect.Pointer {

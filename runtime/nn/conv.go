@@ -6,14 +6,15 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Conv2D returns a layer that computes x.Conv2D(W, c) + b, see [tensor.Tensor.Conv2D]: images with
-// out channels, by a kernel with size[0] rows and size[1] columns. The input has the shape [N C H W],
-// or [C H W] for one image.
+// Conv2D returns a layer that computes x.Conv2D(W, c) + b, see [tensor.Tensor.Conv2D]: images with out
+// channels, by a kernel with size[0] rows and size[1] columns. The input has the shape [N C H W], or
+// [C H W] for one image.
 //
 // The first input decides the number of channels C, the device and the element type. Then W gets the
-// shape (out, C/groups, rows, columns) and is drawn by [XavierUniform] from the default generator; b has
-// the shape (out) and is 0. An [Init] changes this. Its in and out are the channels of a group times rows
-// times columns. The parameters are called weight and bias, and have the shapes of PyTorch's.
+// shape (out, C/groups, rows, columns) and is drawn by [XavierUniform] from the default generator; b
+// has the shape (out) and is 0. An [Init] changes this. Its in and out are the channels of a group
+// times rows times columns. The parameters are called weight and bias, and have the shapes of
+// PyTorch's.
 //
 //asyncgen:api pure
 func Conv2D(out int, size tensor.Pair, c tensor.Conv, how ...Init) Module {
@@ -76,8 +77,8 @@ func (l *conv2D) begin(x *tensor.Tensor) {
 // Params implements Module.
 func (l *conv2D) Params() []*Param { return Params(l) }
 
-// MaxPool2D returns a layer without parameters that replaces each plane by the greatest elements of its windows, see
-// [tensor.Tensor.MaxPool2D].
+// MaxPool2D returns a layer without parameters that replaces each plane by the greatest elements of its
+// windows, see [tensor.Tensor.MaxPool2D].
 //
 //asyncgen:api pure
 func MaxPool2D(p tensor.Pool) Module { return maxPool2D{Pool: p} }
@@ -99,8 +100,8 @@ func pooled(p tensor.Pool) string {
 	return pair(p.Window) + options("Stride", p.Stride, "Padding", p.Padding)
 }
 
-// AvgPool2D returns a layer without parameters that replaces each plane by the means of its windows, without what lies
-// outside, see [tensor.Tensor.AvgPool2D].
+// AvgPool2D returns a layer without parameters that replaces each plane by the means of its windows,
+// without what lies outside, see [tensor.Tensor.AvgPool2D].
 //
 //asyncgen:api pure
 func AvgPool2D(p tensor.Pool) Module { return avgPool2D{Pool: p} }
@@ -118,8 +119,8 @@ func (l avgPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.AvgPool2D
 // String is the call that makes such a layer.
 func (l avgPool2D) String() string { return "AvgPool2D(" + pooled(l.Pool) + ")" }
 
-// Flatten returns a layer without parameters that gives each sample of a batch, whatever its shape
-// is, as a row of a matrix. It panics if the input has no axes.
+// Flatten returns a layer without parameters that gives each sample of a batch, whatever its shape is,
+// as a row of a matrix. It panics if the input has no axes.
 //
 //asyncgen:api pure
 func Flatten() Module { return flatten{} }

@@ -6,12 +6,11 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Embedding returns a layer that gives each of n classes a vector with out
-// elements: it takes an int64 tensor of classes, and returns their vectors along
-// one more axis. A class that is negative, or n or more, is an error that travels with the
-// result. The vectors, in float32, are drawn from the default generator at the first
-// Forward, on the device of its input, normally distributed with mean 0 and variance 1. They are
-// a parameter called weight, of shape (n, out). An [Init] may draw them otherwise.
+// Embedding returns a layer that gives each of n classes a vector with out elements: it takes an int64
+// tensor of classes, and returns their vectors along one more axis. A class that is negative, or n or
+// more, is an error that travels with the result. The vectors, in float32, are drawn from the default
+// generator at the first Forward, on the device of its input, normally distributed with mean 0 and
+// variance 1. They are a parameter called weight, of shape (n, out). An [Init] may draw them otherwise.
 //
 //asyncgen:api pure
 func Embedding(n, out int, how ...Init) Module {

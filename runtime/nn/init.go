@@ -18,16 +18,17 @@ type Init struct {
 	NoBias bool        // the layer has no bias
 }
 
-// An Initialiser returns the first value of a parameter, of the given shape, by on, which knows the device and the
-// element type. In is the number of elements that each result of the layer is a sum of, and out the number of results
-// that each element goes into: fan-in and fan-out.
+// An Initialiser returns the first value of a parameter, of the given shape, by on, which knows the
+// device and the element type. In is the number of elements that each result of the layer is a sum of,
+// and out the number of results that each element goes into: fan-in and fan-out.
 //
-// Those of this package draw from the default generator, when the layer sees its first input. They do not wait.
+// Those of this package draw from the default generator, when the layer sees its first input. They do
+// not wait.
 type Initialiser func(on tensor.Maker, in, out int, shape ...int) *tensor.Tensor
 
-// Scaled returns an Initialiser of numbers c times as large, for the gain of an activation: of tanh it is 5/3, of
-// [LeakyReLU] after a Kaiming initialiser 1/sqrt(1+slope²). The default of PyTorch's Linear is KaimingUniform times
-// sqrt(1/6).
+// Scaled returns an Initialiser of numbers c times as large, for the gain of an activation: of tanh it
+// is 5/3, of [LeakyReLU] after a Kaiming initialiser 1/sqrt(1+slope²). The default of PyTorch's Linear
+// is KaimingUniform times sqrt(1/6).
 //
 //asyncgen:api pure
 func (i Initialiser) Scaled(c float64) Initialiser {
@@ -63,7 +64,8 @@ func Uniform(lo, hi float64) Initialiser {
 	return func(on tensor.Maker, _, _ int, shape ...int) *tensor.Tensor { return on.Uniform(lo, hi, shape...) }
 }
 
-// Normal returns an Initialiser that draws from the normal distribution with the given mean and standard deviation.
+// Normal returns an Initialiser that draws from the normal distribution with the given mean and
+// standard deviation.
 //
 //asyncgen:api pure
 func Normal(mean, deviation float64) Initialiser {
@@ -72,8 +74,8 @@ func Normal(mean, deviation float64) Initialiser {
 	}
 }
 
-// TruncatedNormal is [Normal] without what is more than two standard deviations from the mean. Its own standard
-// deviation is 0.88 times as large.
+// TruncatedNormal is [Normal] without what is more than two standard deviations from the mean. Its own
+// standard deviation is 0.88 times as large.
 //
 //asyncgen:api pure
 func TruncatedNormal(mean, deviation float64) Initialiser {
@@ -93,12 +95,13 @@ func moved(x *tensor.Tensor, shift, scale float64) *tensor.Tensor {
 	return y
 }
 
-// withinTwo is the probability that a number drawn from a normal distribution is within two standard deviations of its
-// mean.
+// withinTwo is the probability that a number drawn from a normal distribution is within two standard
+// deviations of its mean.
 var withinTwo = math.Erf(math.Sqrt2)
 
-// inverseErf is the inverse of erf up to withinTwo in size, with a relative error below 1e-6: the branch for numbers
-// that are not near 1 of M. Giles, Approximating the erfinv function (GPU Computing Gems, 2011).
+// inverseErf is the inverse of erf up to withinTwo in size, with a relative error below 1e-6: the
+// branch for numbers that are not near 1 of M. Giles, Approximating the erfinv function (GPU Computing
+// Gems, 2011).
 var inverseErf = tensor.Fuse("inverseErf", 1, func(x ...*kernel.Expr) *kernel.Expr {
 	w := kernel.Sub(kernel.Neg(kernel.Log1p(kernel.Neg(kernel.Mul(x[0], x[0])))), number(2.5, x[0]))
 	sum := number(2.81022636e-08, x[0])
@@ -108,32 +111,32 @@ var inverseErf = tensor.Fuse("inverseErf", 1, func(x ...*kernel.Expr) *kernel.Ex
 	return kernel.Mul(sum, x[0])
 })
 
-// XavierUniform returns an Initialiser that draws uniformly from -r to r with r = sqrt(6/(in+out)) (Glorot and
-// Bengio 2010).
+// XavierUniform returns an Initialiser that draws uniformly from -r to r with r = sqrt(6/(in+out))
+// (Glorot and Bengio 2010).
 //
 //asyncgen:api pure
 func XavierUniform() Initialiser {
 	return uniformTo(func(in, out int) float64 { return 6 / float64(max(in+out, 1)) })
 }
 
-// XavierNormal returns an Initialiser that draws from the normal distribution with mean 0 and variance 2/(in+out)
-// (Glorot and Bengio 2010).
+// XavierNormal returns an Initialiser that draws from the normal distribution with mean 0 and variance
+// 2/(in+out) (Glorot and Bengio 2010).
 //
 //asyncgen:api pure
 func XavierNormal() Initialiser {
 	return normalOf(func(in, out int) float64 { return 2 / float64(max(in+out, 1)) })
 }
 
-// KaimingUniform returns an Initialiser that draws uniformly from -r to r with r = sqrt(6/in), for layers before a
-// [ReLU] (He et al. 2015).
+// KaimingUniform returns an Initialiser that draws uniformly from -r to r with r = sqrt(6/in), for
+// layers before a [ReLU] (He et al. 2015).
 //
 //asyncgen:api pure
 func KaimingUniform() Initialiser {
 	return uniformTo(func(in, _ int) float64 { return 6 / float64(max(in, 1)) })
 }
 
-// KaimingNormal returns an Initialiser that draws from the normal distribution with mean 0 and variance 2/in, for
-// layers before a [ReLU] (He et al. 2015).
+// KaimingNormal returns an Initialiser that draws from the normal distribution with mean 0 and variance
+// 2/in, for layers before a [ReLU] (He et al. 2015).
 //
 //asyncgen:api pure
 func KaimingNormal() Initialiser {

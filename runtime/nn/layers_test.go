@@ -112,8 +112,8 @@ func again(f func() *tensor.Tensor) []float64 {
 	return f().As(tensor.Float64).Float64s()
 }
 
-// Copies of a layer give what it gives, under the same names. Training one of them changes no other, and going back to
-// a Snapshot undoes it.
+// Copies of a layer give what it gives, under the same names. Training one of them changes no other,
+// and going back to a Snapshot undoes it.
 func TestLayersInCopies(t *testing.T) {
 	each(t, func(t *testing.T, k kind, m nn.Module, x *tensor.Tensor) {
 		result := func(m nn.Module) []float64 { return again(func() *tensor.Tensor { return m.Forward(x) }) }
@@ -208,8 +208,8 @@ func TestLayersHaveSlopes(t *testing.T) {
 	})
 }
 
-// Nothing waits, and a frozen layer gives each sample what it gives it in a batch. Shards of a batch give what all of it
-// gives.
+// Nothing waits, and a frozen layer gives each sample what it gives it in a batch. Shards of a batch
+// give what all of it gives.
 func TestLayersByTheSample(t *testing.T) {
 	each(t, func(t *testing.T, k kind, m nn.Module, x *tensor.Tensor) {
 		frozen := nn.Frozen(m)

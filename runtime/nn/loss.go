@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A Loss has the settings of losses. Its methods are the losses with these settings; the functions [MSELoss],
-// [CrossEntropy] and so on are those of the zero Loss.
+// A Loss has the settings of losses. Its methods are the losses with these settings; the functions
+// [MSELoss], [CrossEntropy] and so on are those of the zero Loss.
 //
 //	loss := nn.Loss{Smoothing: 0.1, Ignore: []int64{padding}}.CrossEntropy(scores, labels)
 type Loss struct {
@@ -18,14 +18,15 @@ type Loss struct {
 	Delta float64
 	// Positive multiplies the losses of positive targets in [Loss.BCEWithLogits]. It is broadcast; nil: 1.
 	Positive *tensor.Tensor
-	// Smoothing is the part of the probability that [Loss.CrossEntropy] and [Loss.NLL] spread over all classes
-	// (Szegedy et al. 2016).
+	// Smoothing is the part of the probability that [Loss.CrossEntropy] and [Loss.NLL] spread over all
+	// classes (Szegedy et al. 2016).
 	Smoothing float64
-	// Weights has a weight for each class, by which CrossEntropy and NLL multiply the losses of samples. Their mean is
-	// then that of samples with weights: it is divided by the sum of the weights of their labels. nil: all are 1.
+	// Weights has a weight for each class, by which CrossEntropy and NLL multiply the losses of
+	// samples. Their mean is then that of samples with weights: it is divided by the sum of the weights
+	// of their labels. nil: all are 1.
 	Weights *tensor.Tensor
-	// Ignore lists labels whose samples do not count in CrossEntropy and NLL, such as padding. They need not be numbers
-	// of classes: PyTorch has -100. The mean is NaN if there are no others.
+	// Ignore lists labels whose samples do not count in CrossEntropy and NLL, such as padding. They
+	// need not be numbers of classes: PyTorch has -100. The mean is NaN if there are no others.
 	Ignore []int64
 }
 
@@ -39,9 +40,8 @@ const (
 	None                  // they are the result
 )
 
-// MSELoss returns the mean of the squared differences, as a tensor without
-// axes. It panics if pred and target differ in shape: broadcasting one of them here
-// would be a mistake that trains quietly.
+// MSELoss returns the mean of the squared differences, as a tensor without axes. It panics if pred and
+// target differ in shape: broadcasting one of them here would be a mistake that trains quietly.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -61,15 +61,15 @@ var squaredDifference = tensor.Fuse("MSELoss", 2, func(x ...*kernel.Expr) *kerne
 	return kernel.Mul(difference, difference)
 })
 
-// L1Loss returns the mean of the absolute values of the differences, as a tensor without axes. It panics if pred and
-// target differ in shape.
+// L1Loss returns the mean of the absolute values of the differences, as a tensor without axes. It
+// panics if pred and target differ in shape.
 //
 //asyncgen:api op batch
 //go:noinline
 func L1Loss(pred, target *tensor.Tensor) *tensor.Tensor { return Loss{}.L1(pred, target) }
 
-// L1 returns the absolute values of the differences of pred and target, reduced. Where there is no difference the
-// gradient is 0. It panics if pred and target differ in shape.
+// L1 returns the absolute values of the differences of pred and target, reduced. Where there is no
+// difference the gradient is 0. It panics if pred and target differ in shape.
 //
 //asyncgen:api op batch none
 //go:noinline
@@ -82,16 +82,16 @@ var absoluteDifference = tensor.Fuse("L1Loss", 2, func(x ...*kernel.Expr) *kerne
 	return kernel.Abs(kernel.Sub(x[0], x[1]))
 })
 
-// HuberLoss returns the mean of [Loss.Huber] with a Delta of 1, as a tensor without axes, which PyTorch also calls
-// smooth L1. It panics if pred and target differ in shape.
+// HuberLoss returns the mean of [Loss.Huber] with a Delta of 1, as a tensor without axes, which PyTorch
+// also calls smooth L1. It panics if pred and target differ in shape.
 //
 //asyncgen:api op batch
 //go:noinline
 func HuberLoss(pred, target *tensor.Tensor) *tensor.Tensor { return Loss{}.Huber(pred, target) }
 
-// Huber returns d²/2 of differences d up to Delta in size, and Delta·(|d| - Delta/2) of greater ones (Huber 1964),
-// reduced. PyTorch's smooth L1 with a beta is this with Delta beta, divided by beta. It panics if pred and target
-// differ in shape.
+// Huber returns d²/2 of differences d up to Delta in size, and Delta·(|d| - Delta/2) of greater ones
+// (Huber 1964), reduced. PyTorch's smooth L1 with a beta is this with Delta beta, divided by beta. It
+// panics if pred and target differ in shape.
 //
 //asyncgen:api op batch none
 //go:noinline
@@ -114,8 +114,8 @@ var huber = tensor.Fuse("HuberLoss", 3, func(x ...*kernel.Expr) *kernel.Expr {
 	return kernel.Where(kernel.Le(size, x[2]), kernel.Mul(half, kernel.Mul(d, d)), kernel.Mul(x[2], kernel.Sub(size, kernel.Mul(half, x[2]))))
 })
 
-// BCEWithLogits returns the mean of [Loss.BCEWithLogits] of the zero Loss, as a tensor without axes. It panics if
-// scores and targets differ in shape.
+// BCEWithLogits returns the mean of [Loss.BCEWithLogits] of the zero Loss, as a tensor without axes. It
+// panics if scores and targets differ in shape.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -123,9 +123,9 @@ func BCEWithLogits(scores, targets *tensor.Tensor) *tensor.Tensor {
 	return Loss{}.BCEWithLogits(scores, targets)
 }
 
-// BCEWithLogits returns the binary cross-entropy of targets, probabilities from 0 to 1, and the sigmoids of scores,
-// reduced: -Positive·t·log(sigmoid(s)) - (1-t)·log(1-sigmoid(s)) of each element. It does not overflow. It panics if
-// scores and targets differ in shape.
+// BCEWithLogits returns the binary cross-entropy of targets, probabilities from 0 to 1, and the
+// sigmoids of scores, reduced: -Positive·t·log(sigmoid(s)) - (1-t)·log(1-sigmoid(s)) of each element.
+// It does not overflow. It panics if scores and targets differ in shape.
 //
 //asyncgen:api op batch none
 //go:noinline
@@ -149,16 +149,17 @@ var weightedEntropy = tensor.Fuse("BCEWithLogits", 3, func(x ...*kernel.Expr) *k
 	return kernel.Add(rest, kernel.Mul(weight, logOnePlusExp(kernel.Neg(x[0]))))
 })
 
-// KLDiv returns the mean of [Loss.KLDiv] over samples, as a tensor without axes, which PyTorch calls batchmean. It
-// panics if logs and target differ in shape or have no axes.
+// KLDiv returns the mean of [Loss.KLDiv] over samples, as a tensor without axes, which PyTorch calls
+// batchmean. It panics if logs and target differ in shape or have no axes.
 //
 //asyncgen:api op batch
 //go:noinline
 func KLDiv(logs, target *tensor.Tensor) *tensor.Tensor { return Loss{}.KLDiv(logs, target) }
 
-// KLDiv returns the Kullback-Leibler divergence of the distributions target from those whose logarithms are logs, such as
-// results of [LogSoftmax]: the sum of t·(log(t) - l) along the last axis, reduced over the others. Terms with a t of 0
-// are 0. It panics if logs and target differ in shape or have no axes.
+// KLDiv returns the Kullback-Leibler divergence of the distributions target from those whose logarithms
+// are logs, such as results of [LogSoftmax]: the sum of t·(log(t) - l) along the last axis, reduced
+// over the others. Terms with a t of 0 are 0. It panics if logs and target differ in shape or have no
+// axes.
 //
 //asyncgen:api op batch none
 //go:noinline
@@ -204,12 +205,11 @@ func mustEqual(name string, pred, target *tensor.Tensor) {
 	}
 }
 
-// CrossEntropy returns the mean of the negative logarithms of the probabilities that scores give
-// the right classes, as a tensor without axes: the probabilities of a sample are the Softmax of its
-// scores, a vector along the last axis; labels are int64, one for each sample. A label that is
-// negative, or not below the number of scores, is an error that travels with the result. It panics
-// with a [tensor.Mistake] if labels are not int64, or have other axes than the scores have before
-// the last.
+// CrossEntropy returns the mean of the negative logarithms of the probabilities that scores give the
+// right classes, as a tensor without axes: the probabilities of a sample are the Softmax of its scores,
+// a vector along the last axis; labels are int64, one for each sample. A label that is negative, or not
+// below the number of scores, is an error that travels with the result. It panics with a
+// [tensor.Mistake] if labels are not int64, or have other axes than the scores have before the last.
 //
 //asyncgen:api op batch fails
 //go:noinline
@@ -217,7 +217,8 @@ func CrossEntropy(scores, labels *tensor.Tensor) *tensor.Tensor {
 	return Loss{}.CrossEntropy(scores, labels)
 }
 
-// CrossEntropy is the function [CrossEntropy] with Weights, Smoothing, labels to Ignore and a Reduction over samples.
+// CrossEntropy is the function [CrossEntropy] with Weights, Smoothing, labels to Ignore and a Reduction
+// over samples.
 //
 //asyncgen:api op batch fails none
 //go:noinline
@@ -228,8 +229,8 @@ func (l Loss) CrossEntropy(scores, labels *tensor.Tensor) *tensor.Tensor {
 	return l.ofLogs(logs, labels)
 }
 
-// NLLLoss returns the mean of the negative logarithms that logs, such as results of [LogSoftmax], have for the right
-// classes: [CrossEntropy] without its Softmax.
+// NLLLoss returns the mean of the negative logarithms that logs, such as results of [LogSoftmax], have
+// for the right classes: [CrossEntropy] without its Softmax.
 //
 //asyncgen:api op batch fails
 //go:noinline

@@ -1,8 +1,7 @@
 // Package nn provides layers of neural networks and losses.
 //
-// A [Module] is a function with parameters. Modules call each other, and
-// losses are ordinary functions of tensors; what makes a model learn is in
-// package optim.
+// A [Module] is a function with parameters. Modules call each other, and losses are ordinary functions
+// of tensors; what makes a model learn is in package optim.
 //
 //	net := nn.Sequential(nn.Dense(512), nn.ReLU(), nn.Dense(1))
 //	opt := optim.SGD(net.Params(), 0.005)
@@ -10,12 +9,15 @@
 //		opt.Minimize(nn.MSELoss(net.Forward(b.X), b.Y))
 //	}
 //
-// A model in use is a [Frozen] one: today's weights, no gradients, and safe for
-// any number of goroutines while training goes on. [Snapshot] remembers what a
-// model, its optimiser and generators hold, to go back to it. Both cost a few
-// handles, as tensors never change.
+// Modules of one's own are structs with modules in their fields, see [Module]. The names of their
+// parameters follow from the fields, see [Named].
 //
-// [DataParallel] trains one model on several devices at once, with results that don't depend on how many these are.
+// A model in use is a [Frozen] one: today's weights, no gradients, no dropout, and safe for any number
+// of goroutines while training goes on. [Snapshot] remembers what a model, its optimiser and generators
+// hold, to go back to it. Both cost a few handles, as tensors never change.
+//
+// [DataParallel] trains one model on several devices at once, with results that don't depend on how
+// many these are.
 //
 // Nothing in this package waits.
 package nn
@@ -27,8 +29,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A Module is a part of a model. Any struct with parts in its fields is one if it has these two methods, of which the
-// second is a line. [Named], [Cells], [Snapshot], [Frozen] and [Clone] look at its fields and need no more.
+// A Module is a part of a model. Any struct with parts in its fields is one if it has these two
+// methods, of which the second is a line. [Named], [Cells], [Snapshot], [Frozen] and [Clone] look at
+// its fields and need no more.
 //
 //	type residual struct{ norm, up, down nn.Module }
 //
@@ -38,15 +41,16 @@ import (
 //
 //	func (r *residual) Params() []*nn.Param { return nn.Params(r) }
 //
-// A model whose Forward takes or returns more than one tensor is no Module, but all these functions take it as well.
+// A model whose Forward takes or returns more than one tensor is no Module, but all these functions
+// take it as well.
 type Module interface {
-	// Forward returns the output for a batch of inputs, whose first axis
-	// numbers the samples. It enqueues work and does not wait.
+	// Forward returns the output for a batch of inputs, whose first axis numbers the samples. It
+	// enqueues work and does not wait.
 	//
 	//asyncgen:api op
 	Forward(x *tensor.Tensor) *tensor.Tensor
-	// Params lists the parameters, in an order that never changes, each once, also
-	// those that get their value at the first Forward. See the function [Params].
+	// Params lists the parameters, in an order that never changes, each once, also those that get their
+	// value at the first Forward. See the function [Params].
 	//
 	//asyncgen:api meta
 	Params() []*Param
@@ -68,12 +72,14 @@ type Buffer = tensor.Buffer
 //asyncgen:api pure
 func NewBuffer(t *tensor.Tensor) *Buffer { return tensor.NewBuffer(t) }
 
-// Dense returns a layer that computes x·W + b along the last axis: its input has the shape [... in], with any number of
-// axes before the last or none, and its output [... out]. The width of the input is that of the first
-// one that Forward gets. W, of shape (in, out), is then drawn by [XavierUniform] from the default
-// generator, on the device and in the element type of the input; b is 0. An [Init] changes this.
+// Dense returns a layer that computes x·W + b along the last axis: its input has the shape [... in],
+// with any number of axes before the last or none, and its output [... out]. The width of the input is
+// that of the first one that Forward gets. W, of shape (in, out), is then drawn by [XavierUniform] from
+// the default generator, on the device and in the element type of the input; b is 0. An [Init] changes
+// this.
 //
-// The parameters are called weight and bias. PyTorch's weight of a Linear has the shape (out, in): take its T().
+// The parameters are called weight and bias. PyTorch's weight of a Linear has the shape (out, in): take
+// its T().
 //
 //asyncgen:api pure
 func Dense(out int, how ...Init) Module {
@@ -158,8 +164,9 @@ func (relu) Forward(x *tensor.Tensor) *tensor.Tensor { return x.ReLU() }
 // String is the call that makes such a layer.
 func (relu) String() string { return "ReLU()" }
 
-// Sequential returns a Module in which each of ms gets the output of the one before. A mistake of one of them names it
-// by its number, from 0. Printed, it is a tree of its modules and of the shapes of their parameters.
+// Sequential returns a Module in which each of ms gets the output of the one before. A mistake of one
+// of them names it by its number, from 0. Printed, it is a tree of its modules and of the shapes of
+// their parameters.
 //
 //asyncgen:api pure
 func Sequential(ms ...Module) Module { return sequential(append([]Module(nil), ms...)) }
@@ -195,8 +202,8 @@ func (s sequential) isDiscreet() bool {
 	return len(s) > 0 && !slices.ContainsFunc(s, func(m Module) bool { return !isDiscreet(m) })
 }
 
-// isDiscreet reports whether Forward of m returns a handle that is new and that nobody else has, and whether m
-// neither keeps that of its input nor gives it to others.
+// isDiscreet reports whether Forward of m returns a handle that is new and that nobody else has, and
+// whether m neither keeps that of its input nor gives it to others.
 func isDiscreet(m Module) bool {
 	d, ok := m.(interface{ isDiscreet() bool })
 	return ok && d.isDiscreet()
@@ -215,8 +222,8 @@ func (s sequential) Params() []*Param {
 	return all
 }
 
-// mergeReLUs makes dense layers do what the ReLU after them does. Nothing needs to know what a result was before: s is
-// frozen, and no gradients are asked for. Each part keeps its place, and so its name.
+// mergeReLUs makes dense layers do what the ReLU after them does. Nothing needs to know what a result
+// was before: s is frozen, and no gradients are asked for. Each part keeps its place, and so its name.
 func (s sequential) mergeReLUs() {
 	for i := range len(s) - 1 {
 		d, isDense := s[i].(*dense)

@@ -30,7 +30,8 @@ func norm(name string, how []Norm) Norm {
 	return n
 }
 
-// An affine is what normalising layers do to their results: multiply by a gain and add a bias, if they have them.
+// An affine is what normalising layers do to their results: multiply by a gain and add a bias, if they
+// have them.
 type affine struct {
 	gain *Param `nn:"weight"`
 	bias *Param
@@ -64,10 +65,10 @@ func (a affine) values() (list []*tensor.Tensor) {
 	return list
 }
 
-// LayerNorm returns a layer that normalises its input along the last axis, of each sample alone:
-// see [tensor.Tensor.LayerNorm]. The gain, 1 at first, and the bias, 0 at
-// first, are parameters: vectors as long as that axis of the first input that Forward gets, on its
-// device and in its element type. They are called weight and bias.
+// LayerNorm returns a layer that normalises its input along the last axis, of each sample alone: see
+// [tensor.Tensor.LayerNorm]. The gain, 1 at first, and the bias, 0 at first, are parameters: vectors as
+// long as that axis of the first input that Forward gets, on its device and in its element type. They
+// are called weight and bias.
 //
 //asyncgen:api pure
 func LayerNorm(how ...Norm) Module {
@@ -99,9 +100,9 @@ func (l *layerNorm) isDiscreet() bool { return true }
 // Params implements Module.
 func (l *layerNorm) Params() []*Param { return Params(l) }
 
-// RMSNorm returns a layer that divides its input by the root of the mean of the squares along the
-// last axis, of each sample alone: see [tensor.Tensor.RMSNorm]. The gain, 1 at
-// first, is a parameter like that of [LayerNorm]. There is no bias.
+// RMSNorm returns a layer that divides its input by the root of the mean of the squares along the last
+// axis, of each sample alone: see [tensor.Tensor.RMSNorm]. The gain, 1 at first, is a parameter like
+// that of [LayerNorm]. There is no bias.
 //
 //asyncgen:api pure
 func RMSNorm(how ...Norm) Module {
@@ -141,10 +142,10 @@ func mustBeVectors(name string, x *tensor.Tensor) {
 	}
 }
 
-// GroupNorm returns a layer that normalises the channels of each sample in groups (Wu and He 2018): input [N C ...] has C
-// channels, a multiple of groups. Mean and variance are those of a group, over all axes behind. The gain and the bias,
-// called weight and bias, have an element for each channel. With one group for each channel it is instance
-// normalisation.
+// GroupNorm returns a layer that normalises the channels of each sample in groups (Wu and He 2018):
+// input [N C ...] has C channels, a multiple of groups. Mean and variance are those of a group, over
+// all axes behind. The gain and the bias, called weight and bias, have an element for each channel.
+// With one group for each channel it is instance normalisation.
 //
 //asyncgen:api pure
 func GroupNorm(groups int, how ...Norm) Module {
@@ -204,19 +205,19 @@ func (l *groupNorm) isDiscreet() bool { return true }
 // Params implements Module.
 func (l *groupNorm) Params() []*Param { return Params(l) }
 
-// BatchNorm returns a layer that normalises each channel over the samples of a batch (Ioffe and Szegedy 2015). Its input
-// has the channels along axis 1: [N C], [N C L] or [N C H W]. The gain and the bias, called weight and bias, have an
-// element for each channel.
+// BatchNorm returns a layer that normalises each channel over the samples of a batch (Ioffe and Szegedy
+// 2015). Its input has the channels along axis 1: [N C], [N C L] or [N C H W]. The gain and the bias,
+// called weight and bias, have an element for each channel.
 //
-// In training it uses mean and variance of the batch, and remembers them in the buffers running_mean and running_var:
-// each becomes (1-Momentum) of itself plus Momentum of that of the batch. They begin with 0 and 1. What is added to
-// running_var is the unbiased variance, divided by one less than the number of elements, as PyTorch has it. [Frozen], it
-// normalises by the two buffers, each sample alone:
+// In training it uses mean and variance of the batch, and remembers them in the buffers running_mean
+// and running_var: each becomes (1-Momentum) of itself plus Momentum of that of the batch. They begin
+// with 0 and 1. What is added to running_var is the unbiased variance, divided by one less than the
+// number of elements, as PyTorch has it. [Frozen], it normalises by the two buffers, each sample alone:
 //
 //	validation := nn.Frozen(net).Forward(x)
 //
-// Within [DataParallel] each shard is a batch, and the buffers are those of the first. Forward panics if a batch in
-// training has less than two elements for each channel.
+// Within [DataParallel] each shard is a batch, and the buffers are those of the first. Forward panics
+// if a batch in training has less than two elements for each channel.
 //
 //asyncgen:api pure
 func BatchNorm(how ...Norm) Module {
@@ -265,8 +266,8 @@ func (l *batchNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return y
 }
 
-// statistics returns the mean and the variance by which l normalises x: those of x, which it remembers, or the running
-// ones.
+// statistics returns the mean and the variance by which l normalises x: those of x, which it remembers,
+// or the running ones.
 func (l *batchNorm) statistics(x *tensor.Tensor) (mean, variance *tensor.Tensor) {
 	if !l.mode.IsTraining() {
 		return l.runningMean.Value(), l.runningVar.Value()

@@ -35,13 +35,14 @@ const defaultShards = 8
 //
 // Training gives the same bits on any devices: a batch is always cut into the same shards, and
 // [tensor.AllReduce] adds their gradients in their order, so all replicas take the same steps. The
-// results are those of m alone within rounding. Gradients of the last layers travel while those of
-// the layers before are computed. Nothing waits.
+// results are those of m alone within rounding, but for layers such as [BatchNorm] and [Dropout], to
+// which each shard is a batch. Gradients of the last layers travel while those of the layers before are
+// computed. Nothing waits.
 //
 // M itself becomes the replica of the first device, and its parameters and buffers move there. The
-// other replicas are clones, see [Clone]. Weights that m doesn't have yet are drawn
-// by the first shard that needs them, and copied to the other replicas. DataParallel panics if m
-// can't be cloned, and if the number of shards is no multiple of the number of devices.
+// other replicas are clones, see [Clone]. Weights that m doesn't have yet are drawn by the first shard
+// that needs them, and copied to the other replicas. DataParallel panics if m can't be cloned, and if
+// the number of shards is no multiple of the number of devices.
 //
 // All replicas should draw from one generator, as they do by default: shards are enqueued in their
 // order on any devices.

@@ -14,33 +14,43 @@ import (
 
 // What a module consists of is found in its fields, by reflection: here and in clone.go, and nowhere else.
 
-// Named goes over the parameters and buffers of m and of its parts, each with its name. m is a [Module], or a pointer
-// to any struct with parts, such as a model whose Forward takes two tensors.
+// Named goes over the parameters and buffers of m and of its parts, each with its name. m is a
+// [Module], or a pointer to any struct with parts, such as a model whose Forward takes two tensors.
 //
-// Parts are found in fields, exported or not: a [Param], a [Buffer], what has a method Forward, slices, arrays and maps
-// of these with strings as keys, and structs and pointers to structs with parts. A struct without a Forward is looked
-// into if its type and that of the struct around it are of one package.
+// Parts are found in fields, exported or not: a [Param], a [Buffer], what has a method Forward, slices,
+// arrays and maps of these with strings as keys, and structs and pointers to structs with parts. A
+// struct without a Forward is looked into if its type and that of the struct around it are of one
+// package.
 //
-// A name is made of fields, in snake case, and indices: "layers.0.weight" is the weight of the first module in the
-// field layers. A [Sequential] numbers its parts: "0.weight". What is embedded adds nothing to a name. So models built
-// like those of PyTorch have the names of its state_dict. A tag gives a field another name, and "-" says that it is no
-// part:
+// A name is made of fields, in snake case, and indices: "layers.0.weight" is the weight of the first
+// module in the field layers. A [Sequential] numbers its parts: "0.weight". What is embedded adds
+// nothing to a name. So models built like those of PyTorch have the names of its state_dict. A tag
+// gives a field another name, and "-" says that it is no part:
 //
 //	value   nn.Module `nn:"v_proj"`
 //	teacher nn.Module `nn:"-"` // neither trained nor saved with this model
 //
-// The order never changes: that of fields and indices, and of sorted keys. What is there twice, such as a weight that
-// two layers share, comes once, by its first name. Parameters without a value yet have their names, too.
+// The order never changes: that of fields and indices, and of sorted keys. What is there twice, such as
+// a weight that two layers share, comes once, by its first name. Parameters without a value yet have
+// their names, too.
 //
 //	for name, cell := range nn.Named(net) {
 //		fmt.Println(name, cell.Value().Shape())
 //	}
 //
-// Named panics if the method Params of m lists a parameter that is in no field.
+// Named panics if the method Params of m lists a parameter that is in no field, and if two parameters or
+// buffers have the same name, such as those of fields called Scale and scale.
 //
 //asyncgen:api meta 0
 func Named(m any) iter.Seq2[string, tensor.Cell] {
 	list := mustFind("Named", m)
+	names := make(map[string]bool, len(list))
+	for _, p := range list {
+		if names[p.name] {
+			wrong("Named", "two parts of %T are called %s: give one of them another name by a tag", m, p.name)
+		}
+		names[p.name] = true
+	}
 	return func(yield func(string, tensor.Cell) bool) {
 		for _, p := range list {
 			switch c := p.value.(type) {
@@ -57,7 +67,8 @@ func Named(m any) iter.Seq2[string, tensor.Cell] {
 	}
 }
 
-// Params lists the parameters of m in the order of [Named]. The method Params of a module of one's own is a call of it:
+// Params lists the parameters of m in the order of [Named]. The method Params of a module of one's own
+// is a call of it:
 //
 //	func (b *block) Params() []*nn.Param { return nn.Params(b) }
 //
@@ -72,8 +83,8 @@ func Params(m any) []*Param {
 	return list
 }
 
-// A Mode is a field of modules that do something else in training than in use, such as [Dropout]. Its zero value says
-// that the module is trained. [Frozen] sets it in the copy that it makes.
+// A Mode is a field of modules that do something else in training than in use, such as [Dropout]. Its
+// zero value says that the module is trained. [Frozen] sets it in the copy that it makes.
 type Mode struct{ inUse bool }
 
 // IsTraining reports whether the module with this Mode is trained, and not [Frozen].
@@ -87,7 +98,8 @@ type part struct {
 	value any // a pointer to a struct with parts, a module, or a tensor.Cell
 }
 
-// mustFind is cellsOf for the function with the given name. It panics if m lists a parameter that is in no field.
+// mustFind is cellsOf for the function with the given name. It panics if m lists a parameter that is in
+// no field.
 func mustFind(name string, m any) []part {
 	list := cellsOf(m)
 	if module, ok := m.(Module); ok && !isReplicas(m) {
@@ -166,7 +178,8 @@ func (w visitor) inside(name string, v reflect.Value) {
 	case reflect.Struct:
 		for i := range t.NumField() {
 			if f := t.Field(i); isFieldWithParts(f, t.PkgPath()) {
-				field := reflect.NewAt(f.Type, v.Field(i).Addr().UnsafePointer()) // at which it can be set, if it is not exported, too
+				// At its address a field can be read and set, also if it is not exported.
+				field := reflect.NewAt(f.Type, v.Field(i).Addr().UnsafePointer())
 				w.visit(join(name, nameOf(f)), field.Elem(), t.PkgPath())
 			}
 		}
@@ -218,8 +231,8 @@ func (w visitor) visit(name string, v reflect.Value, pkg string) {
 
 var cell = reflect.TypeFor[tensor.Cell]()
 
-// hasParts reports whether a value of type t in one of the package pkg can be or hold parts or Modes. The types in
-// seen are being asked about already.
+// hasParts reports whether a value of type t in one of the package pkg can be or hold parts or Modes.
+// The types in seen are being asked about already.
 func hasParts(t reflect.Type, pkg string, seen []reflect.Type) bool {
 	if slices.Contains(seen, t) {
 		return false
@@ -266,7 +279,8 @@ func nameOf(f reflect.StructField) string {
 	return snake(f.Name)
 }
 
-// snake is a Go name in snake case: runningMean and RunningMean are running_mean, MLPHead is mlp_head, fc1 is fc1.
+// snake is a Go name in snake case: runningMean and RunningMean are running_mean, MLPHead is mlp_head,
+// fc1 is fc1.
 func snake(name string) string {
 	var b strings.Builder
 	letters := []rune(name)

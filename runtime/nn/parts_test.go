@@ -163,6 +163,15 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+func TestNamedTwice(t *testing.T) {
+	type twice struct{ Scale, scale *nn.Param }
+	mistaken(t, map[string]func(){
+		"nn: Named: two parts of *nn_test.twice are called scale: give one of them another name by a tag": func() {
+			nn.Named(&twice{nn.NewParam(tensor.Ones(1)), nn.NewParam(tensor.Ones(1))})
+		},
+	})
+}
+
 // A copy has the type and the names of the model, and all its links lead to the copy.
 func TestCopies(t *testing.T) {
 	tensor.Seed(1)

@@ -10,19 +10,20 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// LSTM returns layers with a long short-term memory of hidden elements (Hochreiter and Schmidhuber 1997; Gers,
-// Schmidhuber and Cummins 2000), of which each gets the outputs of the one before. Sequences are [N T C]: N samples, T
-// steps, C features.
+// LSTM returns layers with a long short-term memory of hidden elements (Hochreiter and Schmidhuber
+// 1997; Gers, Schmidhuber and Cummins 2000), of which each gets the outputs of the one before.
+// Sequences are [N T C]: N samples, T steps, C features.
 //
 //	i, f, o = σ(x·W + b + h·U + d)   of each gate
 //	g       = tanh(x·W + b + h·U + d)
 //	c       = f·c + i·g
 //	h       = o·tanh(c)
 //
-// The parameters of layer l are called weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0, with l for the 0, as in
-// PyTorch, and have the gates i, f, g and o side by side. The weights W and U have the shapes (in, 4·hidden) and
-// (hidden, 4·hidden), and PyTorch's the transposed ones. At the first Forward all are drawn from the default generator,
-// uniformly from -r to r with r = 1/sqrt(hidden). An [Init] may draw them otherwise, each by itself.
+// The parameters of layer l are called weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0, with l
+// for the 0, as in PyTorch, and have the gates i, f, g and o side by side. The weights W and U have the
+// shapes (in, 4·hidden) and (hidden, 4·hidden), and PyTorch's the transposed ones. At the first Forward
+// all are drawn from the default generator, uniformly from -r to r with r = 1/sqrt(hidden). An [Init]
+// may draw them otherwise, each by itself.
 //
 //asyncgen:api pure
 func LSTM(hidden, layers int, how ...Init) *Recurrent {
@@ -64,12 +65,13 @@ type Recurrent struct {
 // cells are parameters by their names.
 type cells map[string]*Param
 
-// A Hidden is the state of a [Recurrent] after a step: H, of shape [layers N hidden], has the last outputs of each layer,
-// and C, of the same shape, the memory of an LSTM; that of a GRU is nil. The zero Hidden is the state at the beginning,
-// which is all 0.
+// A Hidden is the state of a [Recurrent] after a step: H, of shape [layers N hidden], has the last
+// outputs of each layer, and C, of the same shape, the memory of an LSTM; that of a GRU is nil. The
+// zero Hidden is the state at the beginning, which is all 0.
 type Hidden struct{ H, C *tensor.Tensor }
 
-// Forward implements [Module]: it returns the outputs [N T hidden] of the last layer for sequences x of shape [N T C].
+// Forward implements [Module]: it returns the outputs [N T hidden] of the last layer for sequences x of
+// shape [N T C].
 //
 //asyncgen:api op
 //go:noinline
@@ -79,8 +81,9 @@ func (r *Recurrent) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return y
 }
 
-// Run returns the outputs of the last layer for sequences x of shape [N T C], which begin in the given state, and the
-// state at their end. Gradients go through states: a program that goes on from state to state without end detaches them.
+// Run returns the outputs of the last layer for sequences x of shape [N T C], which begin in the given
+// state, and the state at their end. Gradients go through states: a program that goes on from state to
+// state without end detaches them.
 //
 //	state = nn.Hidden{H: state.H.Detach(), C: state.C.Detach()}
 //
@@ -240,7 +243,8 @@ func sigmoid(x *kernel.Expr) *kernel.Expr {
 	return kernel.Add(half, kernel.Mul(half, kernel.Tanh(kernel.Mul(half, x))))
 }
 
-// params returns the values of the parameters of layer l, whose input is x. Those of biases are nil if there are none.
+// params returns the values of the parameters of layer l, whose input is x. Those of biases are nil if
+// there are none.
 func (r *Recurrent) params(l int, x *tensor.Tensor) (w, u, b, d *tensor.Tensor) {
 	at := strconv.Itoa(l)
 	of := [4]*Param{r.cells["weight_ih_l"+at], r.cells["weight_hh_l"+at], r.cells["bias_ih_l"+at], r.cells["bias_hh_l"+at]}

@@ -4,8 +4,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Residual returns a Module that adds to its input what ms, one after the other, make of it (He et al. 2015). The shapes
-// have to be equal, or to broadcast. Its parts are numbered, as those of a [Sequential].
+// Residual returns a Module that adds to its input what ms, one after the other, make of it (He et al.
+// 2015). The shapes have to be equal, or to broadcast. Its parts are numbered, as those of a
+// [Sequential].
 //
 //	nn.Residual(nn.LayerNorm(), nn.Dense(1024), nn.GELU(), nn.Dense(256))
 //

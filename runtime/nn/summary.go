@@ -11,14 +11,16 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Summary returns a table of m, a [Module] or a pointer to a struct with parts: its layers with their names, the number
-// of weights of each and of all, and how much memory parameters and buffers take. With an input x for a Module, it also
-// has the shape of what each layer returns for it. Layers that m does not call by the Forward of a Module have none.
+// Summary returns a table of m, a [Module] or a pointer to a struct with parts: its layers with their
+// names, the number of weights of each and of all, and how much memory parameters and buffers take.
+// With an input x for a Module, it also has the shape of what each layer returns for it. Layers that m
+// does not call by the Forward of a Module have none.
 //
 //	fmt.Println(nn.Summary(net, tensor.Zeros(1, 784)))
 //
-// With an x, Summary enqueues what Forward of a copy of m does, so weights that m does not have yet are counted. It
-// leaves m and the generators as they are, and does not wait. It panics if Forward does, and with an x if m is no Module.
+// With an x, Summary enqueues what Forward of a copy of m does, so weights that m does not have yet are
+// counted. It leaves m and the generators as they are, and does not wait. It panics if Forward does,
+// and with an x if m is no Module.
 //
 //asyncgen:api meta 0
 func Summary(m any, x ...*tensor.Tensor) string {

@@ -77,8 +77,8 @@ func draw(m any, visit func(branch)) {
 	add(branch{part: part{"", m}})
 }
 
-// tree draws m with its parts below it, each with its name and the shapes of its parameters, and says how many
-// weights there are in all.
+// tree draws m with its parts below it, each with its name and the shapes of its parameters, and says
+// how many weights there are in all.
 //
 //	Sequential
 //	├─ 0 Dense(512)  [784 512] [512]
@@ -143,7 +143,8 @@ func thousands(n int) string {
 	return text
 }
 
-// options lists what is set among the fields of a call, ", Stride 2x2", in the order given: a name, then a value.
+// options lists what is set among the fields of a call, ", Stride 2x2", in the order given: a name,
+// then a value.
 func options(fields ...any) string {
 	var b strings.Builder
 	for i := 0; i < len(fields); i += 2 {
