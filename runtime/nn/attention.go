@@ -2,9 +2,7 @@ package nn
 
 import (
 	"fmt"
-	"math"
 
-	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -57,7 +55,9 @@ func (a *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return a.Attend(x
 // Attend returns what positions of x, of shape [N T C], find among those of memory, of shape [N S D],
 // as [N T width]. Mask is a bool tensor that says who may look where: it is broadcast to [N heads T S],
 // and nil if all may look everywhere. Of a layer that is causal position i of x looks at positions up
-// to i+S-T only. Where a position may look nowhere, the result is NaN.
+// to i+S-T only. A position that may look nowhere finds 0.
+//
+// The weights of all positions are never in memory at once, see [tensor.Attention].
 //
 //asyncgen:api op
 //go:noinline
@@ -111,60 +111,11 @@ func (a *Attention) split(x *tensor.Tensor, heads int) *tensor.Tensor {
 // look returns what positions of x find by keys and values.
 func (a *Attention) look(x, k, v, mask *tensor.Tensor) *tensor.Tensor {
 	q := a.split(a.qProj.Forward(x), a.heads)
-	if a.how.Causal {
-		mask = causal(x.Device(), x.Dim(1), k.Dim(2), mask)
-		if mask != nil {
-			defer tensor.Dead(mask)
-		}
-	}
-	found := scaledDotProduct(q, k, v, mask)
+	found := tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: a.how.Causal, Mask: mask})
 	turned := found.Transpose(0, 2, 1, 3)
 	joined := turned.Reshape(x.Dim(0), x.Dim(1), a.width)
 	defer tensor.Dead(q, found, turned, joined)
 	return a.outProj.Forward(joined)
-}
-
-// causal returns where the last n of all positions may look, and may look by mask if it is not nil. It
-// is nil if that is everywhere.
-func causal(dev device.Device, n, all int, mask *tensor.Tensor) *tensor.Tensor {
-	if n == 1 && mask == nil {
-		return nil
-	}
-	on := tensor.On(dev)
-	from, to := on.Arange(float64(all-n), float64(all), 1), on.Arange(0, float64(all), 1)
-	rows := from.Reshape(n, 1)
-	earlier := to.Le(rows)
-	defer tensor.Dead(from, to, rows)
-	if mask == nil {
-		return earlier
-	}
-	defer tensor.Dead(earlier)
-	return earlier.And(mask)
-}
-
-// scaledDotProduct returns softmax(q·kᵀ/sqrt(d))·v, with q of shape [N heads T d], and k and v of shape
-// [N KV S d], whose heads are each for as many heads of q that follow each other. Mask is nil or
-// broadcast to [N heads T S].
-func scaledDotProduct(q, k, v, mask *tensor.Tensor) *tensor.Tensor {
-	n, heads, t, d := q.Dim(0), q.Dim(1), q.Dim(2), q.Dim(3)
-	kv, s := k.Dim(1), k.Dim(2)
-	grouped, keys, values := q.Reshape(n, kv, heads/kv, t, d), k.Unsqueeze(2), v.Unsqueeze(2)
-	turned := keys.Transpose(0, 1, 2, 4, 3)
-	products := grouped.MatMul(turned)
-	scores := products.MulScalar(1 / math.Sqrt(float64(max(d, 1))))
-	tensor.Dead(grouped, keys, turned, products)
-	if mask != nil {
-		whole := mask.BroadcastTo(n, heads, t, s)
-		apart := whole.Reshape(n, kv, heads/kv, t, s)
-		never := tensor.On(q.Device()).As(q.DType()).Scalar(math.Inf(-1))
-		masked := tensor.Where(apart, scores, never)
-		tensor.Dead(whole, apart, never, scores)
-		scores = masked
-	}
-	weights := scores.Softmax(-1)
-	found := weights.MatMul(values)
-	defer tensor.Dead(scores, weights, values, found)
-	return found.Reshape(n, heads, t, d)
 }
 
 // String is the call that makes such a layer.

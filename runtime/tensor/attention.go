@@ -415,14 +415,16 @@ var productOf = Fuse("Mul", 2, func(x ...*kernel.Expr) *kernel.Expr { return ker
 func (a *attending) backward(tracking bool, c *op.Call, g *Tensor) (grads operands) {
 	var made handles
 	defer made.letGo()
-	in := operands{c.In[0].(*Tensor), c.In[1].(*Tensor), c.In[2].(*Tensor)}
-	out := c.Out.(*Tensor)
-	if !tracking {
-		for i, x := range in {
-			in[i] = made.add(x.detached())
+	handle := func(v op.Value) *Tensor { // the program may have declared its own dead
+		t := v.(*Tensor)
+		if tracking {
+			return made.add(t.another())
 		}
-		out, g = made.add(out.detached()), made.add(g.detached())
+		return made.add(t.detached())
 	}
+	in := operands{handle(c.In[0]), handle(c.In[1]), handle(c.In[2])}
+	out := handle(c.Out)
+	g = handle(g)
 	n := a.lead.Size()
 	x := a.flatten(&made, in[0], in[1], in[2])
 	flatG := made.add(g.reshape(device.Shape{n, a.heads, a.t, a.e}))

@@ -184,7 +184,11 @@ func TestAttentionGradients(t *testing.T) {
 		var results [2][]float64
 		for i, attention := range []func(q, k, v *tensor.Tensor, how tensor.AttentionOptions) *tensor.Tensor{tensor.Attention, tensor.WholeAttention} {
 			q, k, v := tensor.From(c.q, c.qShape...).Track(), tensor.From(c.k, c.kShape...).Track(), tensor.From(c.v, c.vShape...).Track()
-			grads := tensor.Grad(attention(q, k, v, c.options()).Mul(g).Sum(), q, k, v)
+			scaled := q.MulScalar(2) // a handle that the program does not keep
+			y := attention(scaled, k, v, c.options())
+			product := y.Mul(g)
+			tensor.Dead(scaled, y)
+			grads := tensor.Grad(product.Sum(), q, k, v)
 			loss := tensor.Scalar(0).As(tensor.Float64)
 			for _, x := range grads {
 				results[i] = append(results[i], x.Float64s()...)
