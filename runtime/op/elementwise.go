@@ -3,6 +3,7 @@ package op
 import (
 	"math"
 
+	"github.com/asyncgen/asyncgen/device"
 	k "github.com/asyncgen/asyncgen/device/kernel"
 )
 
@@ -436,6 +437,33 @@ var (
 		Name: "Wins", Tensors: 2, Types: Numbers, Bool: true, Unlisted: true,
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(k.Eq(x[0], x[1]), k.Ne(x[0], x[0])) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] == x[1] || math.IsNaN(x[0])) },
+	})
+	// FromEnd returns an index of an axis of length c as a number from 0. An index out of range stays as it is.
+	FromEnd = define(&Def{
+		Name: "FromEnd", Tensors: 1, Scalars: 1, Types: 1 << device.Int64, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr {
+			zero, sum := like(0, x[0]), k.Add(x[0], x[1])
+			return k.Where(k.And(k.Lt(x[0], zero), k.Ge(sum, zero)), sum, x[0])
+		},
+		Ref: func(x ...float64) float64 {
+			if -x[1] <= x[0] && x[0] < 0 {
+				return x[0] + x[1]
+			}
+			return x[0]
+		},
+	})
+	// LastOfRun returns n + 1 where x differs from its successor y, and 0 elsewhere.
+	LastOfRun = define(&Def{
+		Name: "LastOfRun", Tensors: 3, Types: 1 << device.Int64, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr {
+			return k.Where(k.Ne(x[0], x[1]), k.Add(x[2], like(1, x[2])), like(0, x[2]))
+		},
+		Ref: func(x ...float64) float64 {
+			if x[0] != x[1] {
+				return x[2] + 1
+			}
+			return 0
+		},
 	})
 	// ProdShare is the derivative of a product with respect to one of its factors x. Further operands
 	// are p, the product of the factors that are not 0, and n, how many factors are 0.

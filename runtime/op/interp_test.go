@@ -74,10 +74,14 @@ func (b interpreter) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
 		out := &array{slices.Clone(in.shape), in.dtype, nil}
 		out.shape[a.Axis] = a.To
 		out.data = make([]float64, out.shape.Size())
-		part, _ := op.Slice.View(&op.Attr{Axis: a.Axis, From: a.From, To: a.From + in.shape[a.Axis]}, op.View{Shape: out.shape})
-		for i, at := range placesOf(part) {
-			out.data[at] = in.data[i]
+		for i := range out.data {
+			out.data[i] = toFloat(a.Key, in.dtype)
 		}
+		in.putOver(out, a)
+		return out
+	case d == op.Put:
+		out := &array{in.shape, in.dtype, slices.Clone(in.data)}
+		x[1].(*array).putOver(out, a)
 		return out
 	}
 	p := &op.Plan{Attr: a}
@@ -86,6 +90,14 @@ func (b interpreter) Structural(d *op.Def, a op.Attr, x ...op.Value) op.Value {
 	}
 	d.Run(p)
 	return interpret(p, x)
+}
+
+// putOver writes a's elements over part of whole, as op.Put does.
+func (a *array) putOver(whole *array, at op.Attr) {
+	for i, index := range indices(a.shape) {
+		index[at.Axis] = at.From + index[at.Axis]*max(at.Step, 1)
+		whole.data[dot(whole.shape.Strides(), index...)] = a.data[i]
+	}
 }
 
 // reduced returns the elements that a Reduce kernel folds, in the order of args, and the reducer.
@@ -375,6 +387,8 @@ func TestStructuralGradients(t *testing.T) {
 		{op.Along, op.Attr{Axis: 1}, []*array{some(2, 3), indices(device.Shape{2, 2}, 2, 0, 1, 1)}},
 		{op.Along, op.Attr{Axis: 0}, []*array{some(3, 2), indices(device.Shape{2, 2}, 2, 0, 1, 2)}},
 		{op.AlongAdd, op.Attr{Axis: 1, Shape: device.Shape{2, 3}}, []*array{some(2, 2), indices(device.Shape{2, 2}, 2, 0, 1, 1)}},
+		{op.TakeAlong, op.Attr{Axis: 1}, []*array{some(2, 3), indices(device.Shape{2, 2}, -1, 0, 1, 1)}},
+		{op.AddAlong, op.Attr{Axis: 0, Shape: device.Shape{3, 2}}, []*array{some(2, 2), indices(device.Shape{2, 2}, 2, 0, -1, 1)}},
 		{op.Softmax, op.Attr{Axis: 1}, []*array{some(2, 3)}},
 		{op.LogSoftmax, op.Attr{Axis: 0}, []*array{some(2, 3)}},
 		{op.LayerNorm, op.Attr{Axis: 1, Scalars: [2]float64{0.1}}, []*array{some(2, 3)}},
@@ -397,7 +411,13 @@ func TestStructuralGradients(t *testing.T) {
 		{op.Reshape, op.Attr{Shape: device.Shape{3, 2}}, []*array{some(2, 3)}},
 		{op.Transpose, op.Attr{Axes: []int{2, 0, 1}}, []*array{some(2, 1, 3)}},
 		{op.Slice, op.Attr{Axis: 1, From: 1, To: 3}, []*array{some(2, 4)}},
+		{op.Slice, op.Attr{Axis: 1, From: 1, To: 7, Step: 2}, []*array{some(2, 7)}},
+		{op.Slice, op.Attr{Axis: 0, From: 2, To: 2, Step: 3}, []*array{some(4)}},
 		{op.Scatter, op.Attr{Axis: 0, From: 1, To: 4}, []*array{some(2, 2)}},
+		{op.Scatter, op.Attr{Axis: 1, From: 1, To: 9, Step: 3, Key: kernel.Bits(2.5)}, []*array{some(2, 2)}},
+		{op.Put, op.Attr{Axis: 1, From: 1}, []*array{some(2, 4), some(2, 2)}},
+		{op.Put, op.Attr{Axis: 0, From: 1, Step: 2}, []*array{some(6, 2), some(3, 2)}},
+		{op.Put, op.Attr{Axis: 0, From: 1, Step: 2}, []*array{some(3), some(0)}},
 		{op.Row, op.Attr{From: 1}, []*array{some(2, 3)}},
 		{op.BroadcastTo, op.Attr{Shape: device.Shape{2, 2, 3}}, []*array{some(2, 1)}},
 		{op.To, op.Attr{}, []*array{some(2)}},

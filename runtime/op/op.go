@@ -133,15 +133,16 @@ type Attr struct {
 	Keep    bool            // reductions keep the reduced axes, with length 1
 	Shape   device.Shape    // Reshape, BroadcastTo, ScatterAdd, gradients, creation
 	DType   device.DType    // As, creation
-	Axis    int             // Slice, Scatter, Gather, ScatterAdd, Concat, CumSum, ArgSort, functions of rows
-	From    int             // Slice, Scatter, Concat
+	Axis    int             // Slice, Scatter, Put, Gather, ScatterAdd, Concat, CumSum, ArgSort, functions of rows
+	From    int             // Slice, Scatter, Put, Concat
 	To      int             // Slice: the end; Scatter: the length of the axis; ArgSort: how many
+	Step    int             // Slice, Scatter, Put: from one element to the next; 0 means 1
 	Classes bool            // Gather, ScatterAdd: indices are classes, so negative ones are out of range
 	Shared  int             // Gather, ScatterAdd: how many leading axes operand and indices have in common
 	Window  *Window         // Conv2D, pooling and their gradients
 	Back    bool            // CumSum: from the last element to the first; ArgSort: greatest first
 	Func    kernel.MathFunc // HostMath
-	Key     uint64          // random draws; Fill: the bits of an element
+	Key     uint64          // random draws; Fill, Scatter: the bits of an element
 	Pos     uint64          // random draws
 	Device  device.Device   // To
 	Origin  device.Device   // To: where the operand is

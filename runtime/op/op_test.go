@@ -41,7 +41,7 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("%v: what is a method has a doc comment, and nothing else does", d)
 		case d.Doc != "" && !strings.HasSuffix(d.Doc, "."):
 			t.Errorf("%v: the doc comment does not end: %s", d, d.Doc)
-		case d.Expr == nil && d.View == nil && d.Run == nil && d != op.To && d != op.Scatter:
+		case d.Expr == nil && d.View == nil && d.Run == nil && d != op.To && d != op.Scatter && d != op.Put:
 			t.Errorf("%v does nothing", d)
 		case (d.Expr != nil || !takesTensors(d) || d == op.Concat) == (d.Batch != nil):
 			t.Errorf("%v: a structural operation on tensors has a batching rule, and nothing else does", d)

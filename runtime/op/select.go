@@ -112,31 +112,23 @@ var (
 	// to be in range. Operand and indices may differ in length along that axis, and along no other.
 	Along = define(&Def{
 		Name: "Along", Types: All, Unlisted: true, Indexed: true,
-		Run: func(p *Plan) {
-			x, index, axis := p.In[0], p.In[1], p.Attr.Axis
-			p.Shape, p.DType = index.Shape, p.Types[0]
-			args := &device.Args{Shape: index.Shape}
-			args.Strides[1], args.Strides[2] = x.across(args, axis), index.steps()
-			p.Cmd = device.Command{Kernel: gathers.of(p.DType, func() *device.Kernel { return newGather(p.DType) }), N: p.Shape.Size(), Args: args}
-			p.Cost = 2 * int64(p.Cmd.N)
-		},
-		Saves: 1 << 1,
-		Batch: batchAlong,
+		Run: runAlong, Saves: 1 << 1, Batch: batchAlong,
+	})
+	// TakeAlong is Along with indices that may be out of range.
+	TakeAlong = define(&Def{
+		Name: "TakeAlong", Types: All, Unlisted: true, Indexed: true, Fails: true,
+		Run: runAlong, Saves: 1 << 1, Batch: batchAlong,
 	})
 	// AlongAdd reads Attr.Axis and Attr.Shape. It makes zeros of that Shape, and adds each element of
 	// the first operand at the place from which Along would take it. It is the gradient of Along.
 	AlongAdd = define(&Def{
 		Name: "AlongAdd", Types: Numbers, Unlisted: true, Indexed: true,
-		Run: func(p *Plan) {
-			g, index := p.In[0], p.In[1]
-			p.Shape, p.DType = p.Attr.Shape, p.Types[0]
-			args := &device.Args{Shape: index.Shape}
-			args.Strides = [device.MaxOperands][]int{View{Shape: p.Shape}.across(args, p.Attr.Axis), g.Strides, index.steps()}
-			p.Cmd = device.Command{Kernel: scatters.of(p.DType, func() *device.Kernel { return newScatterAdd(p.DType) }), N: p.Shape.Size(), Args: args}
-			p.Cost = int64(p.Cmd.N) + 2*int64(index.Shape.Size())
-		},
-		Saves: 1 << 1,
-		Batch: batchAlong,
+		Run: runAlongAdd, Saves: 1 << 1, Batch: batchAlong,
+	})
+	// AddAlong is AlongAdd with indices that may be out of range.
+	AddAlong = define(&Def{
+		Name: "AddAlong", Types: Numbers, Unlisted: true, Indexed: true, Fails: true,
+		Run: runAlongAdd, Saves: 1 << 1, Batch: batchAlong,
 	})
 	// Concat writes the first operand over part of the second one: along Attr.Axis from Attr.From on.
 	// Nobody needs the elements that it overwrites. Package tensor carries it out, once for each part
@@ -173,6 +165,24 @@ func newScatterAdd(dt device.DType) *device.Kernel {
 	return device.NewKernel("ScatterAdd", device.ScatterAdd, nil, dt, dt, device.Int64)
 }
 
+func runAlong(p *Plan) {
+	x, index, axis := p.In[0], p.In[1], p.Attr.Axis
+	p.Shape, p.DType = index.Shape, p.Types[0]
+	args := &device.Args{Shape: index.Shape}
+	args.Strides[1], args.Strides[2] = x.across(args, axis), index.steps()
+	p.Cmd = device.Command{Kernel: gathers.of(p.DType, func() *device.Kernel { return newGather(p.DType) }), N: p.Shape.Size(), Args: args}
+	p.Cost = 2 * int64(p.Cmd.N)
+}
+
+func runAlongAdd(p *Plan) {
+	g, index := p.In[0], p.In[1]
+	p.Shape, p.DType = p.Attr.Shape, p.Types[0]
+	args := &device.Args{Shape: index.Shape}
+	args.Strides = [device.MaxOperands][]int{View{Shape: p.Shape}.across(args, p.Attr.Axis), g.Strides, index.steps()}
+	p.Cmd = device.Command{Kernel: scatters.of(p.DType, func() *device.Kernel { return newScatterAdd(p.DType) }), N: p.Shape.Size(), Args: args}
+	p.Cost = int64(p.Cmd.N) + 2*int64(index.Shape.Size())
+}
+
 // across returns the strides of v, with 0 for axis, along which indices select. It sets args.Ints to
 // the length and the stride of that axis.
 func (v View) across(args *device.Args, axis int) []int {
@@ -182,7 +192,7 @@ func (v View) across(args *device.Args, axis int) []int {
 	return steps
 }
 
-// batchAlong is the batching rule of Along and AlongAdd.
+// batchAlong is the batching rule of Along, AlongAdd and those like them.
 func batchAlong(b Builder, s *Batch) Value {
 	a := s.Attr
 	a.Axis++
@@ -193,12 +203,13 @@ func batchAlong(b Builder, s *Batch) Value {
 }
 
 func init() { // not in the literals: in each pair, the two are each other's gradients
-	Along.VJP = func(b Builder, c *Call, _ int, g Value) Value {
+	take := func(b Builder, c *Call, _ int, g Value) Value {
 		return b.Structural(AlongAdd, Attr{Axis: c.Attr.Axis, Shape: c.In[0].Shape()}, g, c.In[1])
 	}
-	AlongAdd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
+	add := func(b Builder, c *Call, _ int, g Value) Value {
 		return b.Structural(Along, Attr{Axis: c.Attr.Axis}, g, c.In[1])
 	}
+	Along.VJP, TakeAlong.VJP, AlongAdd.VJP, AddAlong.VJP = take, take, add, add
 	Gather.VJP = func(b Builder, c *Call, _ int, g Value) Value {
 		a := Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Classes: c.Attr.Classes, Shape: c.In[0].Shape()}
 		return b.Structural(ScatterAdd, a, g, c.In[1])

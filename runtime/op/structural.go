@@ -274,15 +274,32 @@ var (
 		},
 		Batch: batchAsIs,
 	})
-	// Scatter writes the operand into zeros, along Attr.Axis from Attr.From on. The axis of the result
-	// has length Attr.To. It is the gradient of Slice.
+	// Scatter writes the operand into a tensor whose elements all have the bits Attr.Key: along
+	// Attr.Axis, from Attr.From on, Attr.Step apart. The axis of the result has length Attr.To. With
+	// zeros it is the gradient of Slice.
 	Scatter = define(&Def{Name: "Scatter", Types: All, Unlisted: true, Batch: batchAxis})
+	// Put writes the second operand over part of the first: along Attr.Axis, from Attr.From on,
+	// Attr.Step apart.
+	Put = define(&Def{
+		Name: "Put", Types: All, Unlisted: true,
+		VJP: func(b Builder, c *Call, i int, g Value) Value {
+			part := within(b, c.Attr, c.In[1].Shape()[c.Attr.Axis], g)
+			if i == 1 {
+				return part
+			}
+			return b.Structural(c.Def, c.Attr, g, b.Zeros(part))
+		},
+		Batch: func(b Builder, s *Batch) Value {
+			a := s.Attr
+			a.Axis++
+			return b.Structural(s.Def, a, s.full(b, 0), s.full(b, 1))
+		},
+	})
 )
 
 func init() { // not in the literals: each of the two is the other's gradient
 	Scatter.VJP = func(b Builder, c *Call, _ int, g Value) Value {
-		axis, from := c.Attr.Axis, c.Attr.From
-		return b.Structural(Slice, Attr{Axis: axis, From: from, To: from + c.In[0].Shape()[axis]}, g)
+		return within(b, c.Attr, c.In[0].Shape()[c.Attr.Axis], g)
 	}
 	BroadcastTo.VJP = func(b Builder, c *Call, _ int, g Value) Value {
 		return Unbroadcast(b, g, c.In[0].Shape())

@@ -51,7 +51,7 @@ var (
 			return b.Structural(s.Def, Attr{Axes: axes}, s.In[0])
 		},
 	})
-	// Slice reads Attr.Axis, Attr.From and Attr.To, which are in range.
+	// Slice reads Attr.Axis, Attr.From, Attr.To and Attr.Step. From and To are in range.
 	Slice = define(&Def{
 		Name: "Slice", Types: All,
 		Doc: "returns a view of the elements of t whose index along axis is at least from and below to. Negative indices count from the end; there is no step.",
@@ -59,11 +59,16 @@ var (
 			steps := in.steps()
 			out := View{Shape: slices.Clone(in.Shape), Strides: steps, Off: in.Off + a.From*steps[a.Axis]}
 			out.Shape[a.Axis] = a.To - a.From
+			if step := a.step(); step > 1 {
+				out.Shape[a.Axis] = (a.To - a.From + step - 1) / step
+				out.Strides = slices.Clone(steps)
+				out.Strides[a.Axis] *= step
+			}
 			return out.tidy(), true
 		},
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
 			n := c.In[0].Shape()[c.Attr.Axis]
-			return b.Structural(Scatter, Attr{Axis: c.Attr.Axis, From: c.Attr.From, To: n}, g)
+			return b.Structural(Scatter, Attr{Axis: c.Attr.Axis, From: c.Attr.From, To: n, Step: c.Attr.Step}, g)
 		},
 		Batch: batchAxis,
 	})
@@ -100,6 +105,19 @@ var (
 		},
 	})
 )
+
+// step returns a.Step, or 1 if it is not set.
+func (a *Attr) step() int { return max(a.Step, 1) }
+
+// within returns the part of x that a Put or Scatter with the attributes a writes, if it writes n elements
+// along the axis.
+func within(b Builder, a Attr, n int, x Value) Value {
+	to := a.From
+	if n > 0 {
+		to += (n-1)*a.step() + 1
+	}
+	return b.Structural(Slice, Attr{Axis: a.Axis, From: a.From, To: to, Step: a.Step}, x)
+}
 
 // steps returns the strides of v, even if v.Strides is nil.
 func (v View) steps() []int {

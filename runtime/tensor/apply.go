@@ -161,6 +161,8 @@ func planned(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 		out = scatter(a, in[0])
 	case d == attention:
 		out = a.Local.(*attending).forward(in[0], in[1], in[2])
+	case d == op.Put:
+		out = putOver(a, in[0], in[1])
 	default:
 		out = run(d, a, device.Device{}, in, tracking)
 	}
@@ -255,18 +257,33 @@ func contiguous(x *Tensor, dev device.Device) *Tensor {
 	return out
 }
 
-// scatter runs op.Scatter as two commands: it makes zeros, then copies x over a part of them.
+// scatter runs op.Scatter as two commands: it fills a tensor, then copies x over a part of it.
 func scatter(a op.Attr, x *Tensor) *Tensor {
 	shape := x.Shape()
 	shape[a.Axis] = a.To
-	whole := create(op.Fill, op.Attr{Shape: shape, DType: x.dtype}, x.storage.Device())
-	put(op.Contiguous, whole, x, a.Axis, a.From, true)
+	whole := create(op.Fill, op.Attr{Shape: shape, DType: x.dtype, Key: a.Key}, x.storage.Device())
+	put(op.Contiguous, whole, x, a.Axis, a.From, max(a.Step, 1), true)
 	return whole
 }
 
-// put copies x into whole, with the command of d, from the given index of an axis on. If keeps is set, whole
-// already has elements or an error: those stay. Otherwise nothing was written to whole before.
-func put(d *op.Def, whole, x *Tensor, axis, from int, keeps bool) {
+// putOver runs op.Put as two commands: it copies x, then y over a part of the copy.
+func putOver(a op.Attr, x, y *Tensor) *Tensor {
+	if x.dtype != y.dtype {
+		wrong("Put", op.MistakeDTypes, x, y)
+	}
+	dev, same := device.Join(x.storage.Device(), y.storage.Device())
+	if !same {
+		wrong("Put", op.MistakeDevices, x, y)
+	}
+	whole := contiguous(x, dev)
+	put(op.Contiguous, whole, y, a.Axis, a.From, max(a.Step, 1), true)
+	return whole
+}
+
+// put copies x into whole, with the command of d, from the given index of an axis on, to every one of step
+// places. If keeps is set, whole already has elements or an error: those stay. Otherwise nothing was written to
+// whole before.
+func put(d *op.Def, whole, x *Tensor, axis, from, step int, keeps bool) {
 	p := op.Plan{In: [op.MaxInputs]op.View{x.view()}, Types: [op.MaxInputs]device.DType{x.dtype}}
 	d.Run(&p)
 	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
@@ -279,11 +296,12 @@ func put(d *op.Def, whole, x *Tensor, axis, from int, keeps bool) {
 	if x.size > 0 { // an empty part may lie behind the end of whole
 		o.Cmd.Off[0], o.Cmd.Off[1] = from*steps[axis], x.off
 	}
-	if x.shape[:axis].Size() > 1 { // otherwise the part is contiguous in whole
+	if step > 1 || x.shape[:axis].Size() > 1 { // otherwise the part is contiguous in whole
 		args := device.Args{Shape: x.shape}
 		if o.Cmd.Args != nil {
 			args = *o.Cmd.Args
 		}
+		steps[axis] *= step
 		args.Strides[0] = steps
 		o.Cmd.Args = &args
 	}

@@ -238,7 +238,7 @@ func (r *reduction) place(s *partialSum) {
 	if isFirst {
 		r.wholes[s.at] = newResult(x.storage.Device(), x.dtype, device.Shape{r.terms[0].size}, x.node != nil)
 	}
-	put(op.Concat, r.wholes[s.at], x, 0, s.from, !isFirst)
+	put(op.Concat, r.wholes[s.at], x, 0, s.from, 1, !isFirst)
 }
 
 // add adds x to s, and lets go of it.

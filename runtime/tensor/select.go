@@ -299,7 +299,7 @@ func join(dev device.Device, axis int, shape device.Shape, ts []*Tensor) *Tensor
 	at := 0
 	for _, t := range ts {
 		if t.size > 0 {
-			put(op.Concat, whole, t, axis, at, at > 0)
+			put(op.Concat, whole, t, axis, at, 1, at > 0)
 		}
 		at += t.shape[axis]
 	}

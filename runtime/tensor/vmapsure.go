@@ -95,7 +95,7 @@ func isSafe(s *op.Batch) bool {
 	shape := s.In[0].Shape()
 	axis := s.Attr.Axis
 	switch {
-	case s.Def == op.ScatterAdd:
+	case s.Def == op.ScatterAdd || s.Def == op.AddAlong:
 		shape = s.Attr.Shape
 	case s.Has&1 != 0:
 		axis++
@@ -142,7 +142,7 @@ func bytesOf(d *op.Def, a op.Attr, in operands) int64 {
 			return 0
 		}
 		return bytesFor(x.size, x.dtype)
-	case d == op.To:
+	case d == op.To || d == op.Put:
 		return bytesFor(x.size, x.dtype)
 	case d == op.Scatter:
 		return bytesFor(x.size/max(x.shape[a.Axis], 1)*a.To, x.dtype)
