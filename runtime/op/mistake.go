@@ -38,6 +38,7 @@ const (
 	MistakeReshape     = "number of elements differs"
 	MistakeShape       = "impossible shape"
 	MistakeRange       = "index out of range"
+	MistakeStep        = "impossible step"
 	MistakeIndices     = "indices are int64: convert with As"
 	MistakeNothing     = "no operands"
 	MistakeOperands    = "wrong number of operands"

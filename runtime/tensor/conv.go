@@ -1,6 +1,9 @@
 package tensor
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
@@ -68,6 +71,106 @@ func (t *Tensor) Conv2D(kernel *Tensor, c Conv) *Tensor {
 	return structural(op.Conv2D, op.Attr{Window: c.window()}, operands{t, kernel}, true)
 }
 
+// Conv1D is [Tensor.Conv2D] of sequences, which are images with one row. t has the shape [N C L] or [C L], and the
+// kernel [O C/G K]. Of each Pair of c, the second number counts. A mistake is reported as one of Conv2D.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Conv1D(kernel *Tensor, c Conv) *Tensor {
+	c.Stride[0], c.Padding[0], c.Dilation[0] = 1, 0, 1
+	return t.sequences("Conv1D", kernel, func(x, w *Tensor) *Tensor { return x.Conv2D(w, c) })
+}
+
+// sequences applies f, a convolution of images, to t and a kernel of one axis less.
+func (t *Tensor) sequences(name string, kernel *Tensor, f func(x, w *Tensor) *Tensor) *Tensor {
+	if kernel == nil {
+		wrong(name, op.MistakeNil, t)
+	}
+	if len(t.shape) < 2 || len(t.shape) > 3 || len(kernel.shape) != 3 {
+		wrong(name, op.MistakeRank+" (it takes sequences [N C L], or one [C L], and a kernel of three axes)", t, kernel)
+	}
+	x, w := t.oneRow(), kernel.oneRow()
+	defer letGo(x, w)
+	return f(x, w).row()
+}
+
+// oneRow returns t with each vector along the last axis as a plane with one row.
+func (t *Tensor) oneRow() *Tensor { return t.reshape(slices.Insert(t.Shape(), len(t.shape)-1, 1)) }
+
+// row is the reverse of oneRow. It lets go of t.
+func (t *Tensor) row() *Tensor {
+	defer t.letGo()
+	at := len(t.shape) - 2
+	return t.reshape(slices.Delete(t.Shape(), at, at+1))
+}
+
+// ConvTranspose says how a kernel moves over the result of a transposed convolution. The zero ConvTranspose moves it by
+// one element at a time, within the result.
+type ConvTranspose struct {
+	Stride        Pair // how many elements it moves at a time; 0 means 1
+	Padding       Pair // how many elements of the result are left out: rows above and below, columns left and right
+	OutputPadding Pair // how many rows below and columns on the right are added to the result; less than Stride
+	Dilation      Pair // distance between elements of the result that neighbours in the kernel meet; 0 means 1
+	Groups        int  // how many groups the channels are divided into; 0 means 1
+}
+
+// ConvTranspose2D returns the transposed convolution of images with a kernel: the gradient of [Tensor.Conv2D] with
+// respect to its images, as an operation. t has the shape [N C H W], or [C H W], and the kernel [C O/G KH KW] with G
+// Groups. The result has O channels. For each i, j, k and l,
+//
+//	t[n, c, i, j] * kernel[c, o, k, l]
+//
+// is added to the element n,o of the result in row i*Stride[0]+k*Dilation[0]-Padding[0] and column
+// j*Stride[1]+l*Dilation[1]-Padding[1], if there is one. The result has (H-1)*Stride[0] - 2*Padding[0] +
+// Dilation[0]*(KH-1) + OutputPadding[0] + 1 rows, and columns likewise. A sum is accumulated over c, then k, then l.
+//
+// ConvTranspose2D panics if the shapes don't fit, if the result would have no rows or columns, if the
+// OutputPadding is not less than the Stride, or if a field of c is negative.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ConvTranspose2D(kernel *Tensor, c ConvTranspose) *Tensor {
+	const name = "ConvTranspose2D"
+	if kernel == nil {
+		wrong(name, op.MistakeNil, t)
+	}
+	t.floats(name)
+	t.mustFit(name, kernel)
+	rank := len(t.shape)
+	if rank < 3 || rank > 4 || len(kernel.shape) != 4 {
+		wrong(name, op.MistakeRank+" (it takes images [N C H W], or one [C H W], and a kernel [C O/groups KH KW])", t, kernel)
+	}
+	w := Conv{Stride: c.Stride, Padding: c.Padding, Dilation: c.Dilation, Groups: c.Groups}.window()
+	if t.shape[rank-3] != kernel.shape[0] || w.Groups < 1 || kernel.shape[0]%w.Groups != 0 {
+		wrong(name, op.MistakeChannels, t, kernel)
+	}
+	shape := t.Shape()
+	shape[rank-3] = w.Groups * kernel.shape[1]
+	for i := range 2 {
+		in, size, more := t.shape[rank-2+i], kernel.shape[2+i], c.OutputPadding[i]
+		most := float64(in)*float64(w.Stride[i]) + float64(size)*float64(w.Dilation[i])
+		if w.Stride[i] < 1 || w.Dilation[i] < 1 || w.Pad[i] < 0 || more < 0 || more >= w.Stride[i] || size < 1 || most > maxSize || w.Pad[i] > maxSize {
+			wrong(name, fmt.Sprintf("%s: %+v", op.MistakeWindow, c), t, kernel)
+		}
+		shape[rank-2+i] = (in-1)*w.Stride[i] - 2*w.Pad[i] + w.Dilation[i]*(size-1) + more + 1
+		if in == 0 || shape[rank-2+i] < 1 {
+			wrong(name, fmt.Sprintf("%s: %+v leaves no elements", op.MistakeWindow, c), t, kernel)
+		}
+	}
+	return structural(op.ConvInput, op.Attr{Window: w, Shape: checked(name, shape)}, operands{t, kernel}, true)
+}
+
+// ConvTranspose1D is [Tensor.ConvTranspose2D] of sequences, which are images with one row. t has the shape [N C L] or
+// [C L], and the kernel [C O/G K]. Of each Pair of c, the second number counts. A mistake is reported as one of
+// ConvTranspose2D.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ConvTranspose1D(kernel *Tensor, c ConvTranspose) *Tensor {
+	c.Stride[0], c.Padding[0], c.OutputPadding[0], c.Dilation[0] = 1, 0, 0, 1
+	return t.sequences("ConvTranspose1D", kernel, func(x, w *Tensor) *Tensor { return x.ConvTranspose2D(w, c) })
+}
+
 // Pool says how windows lie on planes.
 type Pool struct {
 	Window  Pair // rows and columns of a window
@@ -119,4 +222,28 @@ func (t *Tensor) AvgPool2D(p Pool) *Tensor {
 	counts := structural(op.SumPool2D, op.Attr{Window: w}, operands{ones}, false)
 	defer counts.letGo()
 	return elementwise(op.Div, [2]float64{}, operands{sums, counts}, true)
+}
+
+// MaxPool1D is [Tensor.MaxPool2D] of the vectors along t's last axis, which are planes with one row. Of each Pair of p,
+// the second number counts. A mistake is reported as one of MaxPool2D.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) MaxPool1D(p Pool) *Tensor { return t.poolRows("MaxPool1D", p, (*Tensor).MaxPool2D) }
+
+// AvgPool1D is [Tensor.AvgPool2D] of the vectors along t's last axis, which are planes with one row. Of each Pair of p,
+// the second number counts. A mistake is reported as one of AvgPool2D.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) AvgPool1D(p Pool) *Tensor { return t.poolRows("AvgPool1D", p, (*Tensor).AvgPool2D) }
+
+func (t *Tensor) poolRows(name string, p Pool, f func(*Tensor, Pool) *Tensor) *Tensor {
+	if len(t.shape) == 0 {
+		wrong(name, op.MistakeRank, t)
+	}
+	p.Window[0], p.Stride[0], p.Padding[0] = 1, 1, 0
+	x := t.oneRow()
+	defer x.letGo()
+	return f(x, p).row()
 }

@@ -302,3 +302,107 @@ func TestConvGradients(t *testing.T) {
 		}
 	})
 }
+
+// ConvTranspose2D is near to its definition in float64: a sum over the elements of the images.
+func TestConvTranspose2D(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for range 60 {
+			groups, inputs, outputs := 1+r.IntN(2), 1+r.IntN(3), 1+r.IntN(3)
+			c := tensor.ConvTranspose{Groups: groups}
+			x := array{tensor.Float64, []int{r.IntN(3), groups * inputs, 1 + r.IntN(4), 1 + r.IntN(4)}, nil}
+			w := array{tensor.Float64, []int{groups * inputs, outputs, 1 + r.IntN(3), 1 + r.IntN(3)}, nil}
+			shape := []int{x.shape[0], groups * outputs, 0, 0}
+			for i := range 2 {
+				c.Stride[i], c.Dilation[i] = 1+r.IntN(3), 1+r.IntN(2)
+				c.OutputPadding[i] = r.IntN(c.Stride[i])
+				reach := (x.shape[2+i]-1)*c.Stride[i] + c.Dilation[i]*(w.shape[2+i]-1) + 1 + c.OutputPadding[i]
+				c.Padding[i] = r.IntN((reach + 1) / 2)
+				shape[2+i] = reach - 2*c.Padding[i]
+			}
+			x = random(r, x.dtype, x.shape, op.Interval{Lo: -1, Hi: 1})
+			w = random(r, w.dtype, w.shape, op.Interval{Lo: -1, Hi: 1})
+			want := array{x.dtype, shape, make([]float64, device.Shape(shape).Size())}
+			for _, at := range indices([]int{x.shape[0], groups, inputs, outputs, x.shape[2], x.shape[3], w.shape[2], w.shape[3]}) {
+				n, g, channel, o, i, j, k, l := at[0], at[1], at[1]*inputs+at[2], at[3], at[4], at[5], at[6], at[7]
+				row, column := i*c.Stride[0]+k*c.Dilation[0]-c.Padding[0], j*c.Stride[1]+l*c.Dilation[1]-c.Padding[1]
+				if 0 <= row && row < shape[2] && 0 <= column && column < shape[3] {
+					want.data[want.place([]int{n, g*outputs + o, row, column})] += x.at([]int{n, channel, i, j}) * w.at([]int{channel, o, k, l})
+				}
+			}
+			near(t, fmt.Sprintf("ConvTranspose2D of %v by %v, %+v", x.shape, w.shape, c), asView(r, x, on).ConvTranspose2D(asView(r, w, on), c), want)
+		}
+	})
+}
+
+// The means of AdaptiveAvgPool2D, and the elements of Interpolate, are near to those of loops.
+func TestAdaptiveAvgPoolAndInterpolate(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for range 60 {
+			dt := []device.DType{tensor.Float32, tensor.Float64}[r.IntN(2)]
+			x := random(r, dt, append(randomShape(r, r.IntN(3), 2), 1+r.IntN(6), 1+r.IntN(6)), op.Interval{Lo: -1, Hi: 1})
+			lead := len(x.shape) - 2
+			h, w, rows, columns := x.shape[lead], x.shape[lead+1], 1+r.IntN(8), 1+r.IntN(8)
+			shape := append(slices.Clone(x.shape[:lead]), rows, columns)
+			mean, between := array{dt, shape, nil}, array{dt, shape, nil}
+			for _, at := range indices(shape) {
+				i, j := at[lead], at[lead+1]
+				element := func(y, z int) float64 { return x.at(append(slices.Clone(at[:lead]), y, z)) }
+				sum, n := 0.0, 0
+				for y := range h {
+					for z := range w {
+						// Windows hold every element of which they have a part.
+						if (y+1)*rows > i*h && y*rows < (i+1)*h && (z+1)*columns > j*w && z*columns < (j+1)*w {
+							sum, n = sum+element(y, z), n+1
+						}
+					}
+				}
+				mean.data = append(mean.data, sum/float64(n))
+				// In between, each element weighs as much as the place is near to it.
+				weight := func(k, places, i, length int) float64 {
+					at := (float64(i)+0.5)*float64(length)/float64(places) - 0.5
+					return max(0, 1-math.Abs(min(max(at, 0), float64(length-1))-float64(k)))
+				}
+				sum = 0
+				for y := range h {
+					for z := range w {
+						sum += weight(y, rows, i, h) * weight(z, columns, j, w) * element(y, z)
+					}
+				}
+				between.data = append(between.data, sum)
+			}
+			what := fmt.Sprintf("%v to %d rows and %d columns", x.shape, rows, columns)
+			near(t, "AdaptiveAvgPool2D "+what, asView(r, x, on).AdaptiveAvgPool2D(rows, columns), mean)
+			near(t, "Interpolate "+what, asView(r, x, on).Interpolate(tensor.Bilinear, rows, columns), between)
+			check(t, "nearest "+what, asView(r, x, on).Interpolate(tensor.Nearest, rows, columns), x.made(shape, 0, func(at []int) []int {
+				return append(at[:lead:lead], at[lead]*h/rows, at[lead+1]*w/columns)
+			}), 0)
+		}
+	})
+}
+
+func TestFurtherConvGradients(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		some := func(shape ...int) array { return random(r, tensor.Float64, shape, op.Interval{Lo: -2, Hi: 2}) }
+		for _, c := range []struct {
+			what string
+			f    function
+			in   []array
+		}{
+			{"Conv1D", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Conv1D(x[1], conv1D) }, []array{some(2, 2, 5), some(2, 1, 2)}},
+			{"ConvTranspose1D", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].ConvTranspose1D(x[1], convTranspose1D) }, []array{some(2, 3), some(2, 1, 2)}},
+			{"ConvTranspose2D", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].ConvTranspose2D(x[1], convTranspose2D) }, []array{some(1, 2, 2, 2), some(2, 2, 2, 1)}},
+			{"MaxPool1D", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MaxPool1D(pool1D) }, []array{some(2, 6)}},
+			{"AvgPool1D", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AvgPool1D(pool1D).Square() }, []array{some(2, 6)}},
+			{"AdaptiveAvgPool2D", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AdaptiveAvgPool2D(2, 3).Square() }, []array{some(3, 4)}},
+			{"AdaptiveAvgPool2D evenly", func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AdaptiveAvgPool2D(1, 2).Square() }, []array{some(3, 4)}},
+			{"Interpolate", func(x ...*tensor.Tensor) *tensor.Tensor {
+				return x[0].Interpolate(tensor.Bilinear, 4, 2).Interpolate(tensor.Nearest, 3, 3).Square()
+			}, []array{some(2, 3)}},
+		} {
+			checkGradient(t, r, on, c.what, c.f, c.in...)
+		}
+	})
+}

@@ -103,16 +103,21 @@ func TestIndexOutOfRange(t *testing.T) {
 			x := tensor.On(dev).Arange(0, 6, 1).Reshape(3, 2)
 			bad := tensor.FromOn(dev, []int64{0, 3, -4})
 			for what, y := range map[string]*tensor.Tensor{
-				"Take":   x.Take(0, bad),
-				"RowAt":  x.RowAt(bad.Row(1)),
-				"Pick":   x.T().Take(0, bad.Slice(0, 0, 2).Sub(bad.Slice(0, 0, 2))).T().Pick(bad),
-				"OneHot": bad.OneHot(3),
+				"Take":       x.Take(0, bad),
+				"RowAt":      x.RowAt(bad.Row(1)),
+				"Pick":       x.T().Take(0, bad.Slice(0, 0, 2).Sub(bad.Slice(0, 0, 2))).T().Pick(bad),
+				"OneHot":     bad.OneHot(3),
+				"TakeAlong":  x.TakeAlong(0, bad.Unsqueeze(1)),
+				"Scatter":    x.Scatter(0, bad.Unsqueeze(1), bad.As(tensor.Float32).Unsqueeze(1)),
+				"ScatterAdd": x.ScatterAdd(0, bad.Unsqueeze(1), tensor.On(dev).Scalar(1)),
+				"IndexCopy":  x.IndexCopy(0, bad, tensor.On(dev).Scalar(1)),
+				"IndexAdd":   x.IndexAdd(0, bad, tensor.On(dev).Scalar(1)),
 			} {
 				var failed *engine.OpError
 				var at *device.IndexError
 				if err := y.AddScalar(1).Wait(); !errors.As(err, &failed) || !errors.As(err, &at) {
 					t.Errorf("%s: error %v", what, err)
-				} else if at.Index != 3 && what != "Pick" {
+				} else if at.Index != 3 && what != "Pick" && (at.Index != -4 || what != "Scatter" && what != "IndexCopy") {
 					t.Errorf("%s: the error is about index %d", what, at.Index)
 				}
 			}

@@ -209,7 +209,7 @@ func TestVMapOperations(t *testing.T) {
 // inner has the operations that no program calls for a row: those that only other operations use, tested above, and
 // those of gradients, whose batching rules package op tests.
 var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.Wins, op.MathMax, op.MathMin, op.Contiguous, op.Scatter, op.AlongAdd,
-	op.ConvInput, op.ConvKernel, op.ArgMaxPool2D, op.SpreadPool2D}
+	op.ConvKernel, op.ArgMaxPool2D, op.SpreadPool2D}
 
 // fromStart returns indices of an axis of length 3 as numbers from 0.
 func fromStart(index *tensor.Tensor) *tensor.Tensor {
@@ -274,6 +274,42 @@ func structuralCalls(on device.Device) []structuralCall {
 		}},
 		{"functions of the host", []*op.Def{op.HostMath}, op.Floats, [][]int{{2}, {}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
 			return x[0].MulF64(x[0].Sum().F64().Sin().Hypot(x[1].F64())).AddF64(x[1].F64().Exp())
+		}},
+		{"Index", nil, op.All, [][]int{{4, 2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return x[0].Index(tensor.Range(1, tensor.End).Step(2), tensor.NewAxis(), tensor.At(-1), tensor.All().Step(-1))
+		}},
+		{"SetIndex", []*op.Def{op.Put}, op.All, [][]int{{4, 3}, {3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].SetIndex(x[1], tensor.All().Step(-2)) }},
+		{"SetIndex of an element", nil, op.All, [][]int{{4, 3}, {}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].SetIndex(x[1], tensor.At(1), tensor.At(-1)) }},
+		{"Pad", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Pad(-1, 1, 2, 1) }},
+		{"PadWith", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return x[0].PadWith(tensor.Reflect, 1, 1, 2).PadWith(tensor.Circular, 0, 2, 0)
+		}},
+		{"Flip", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Flip() }},
+		{"Roll", nil, op.All, [][]int{{4, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Roll(0, 3) }},
+		{"Tile", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tile(2, 1, 2) }},
+		{"RepeatInterleave", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].RepeatInterleave(-1, 2) }},
+		{"Tril", nil, op.All, [][]int{{3, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tril(-1) }},
+		{"Triu", nil, op.All, [][]int{{2, 2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Triu(1) }},
+		{"Diagonal", nil, op.All, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].T().Diagonal(1) }},
+		{"Diag", nil, op.All, [][]int{{3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Diag(-1) }},
+		{"Split", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Concat(1, x[0].Split(1, 1, 2)...) }},
+		{"Unbind", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Stack(0, x[0].Unbind(1)...) }},
+		{"MaskedFill", nil, op.All, [][]int{{2, 3}, {3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MaskedFill(x[1].As(tensor.Bool), 1) }},
+		{"TakeAlong", []*op.Def{op.TakeAlong}, op.All, [][]int{{2, 3}, {2, 4}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].TakeAlong(1, x[1]) }},
+		{"TakeAlong of one row", nil, op.All, [][]int{{1, 3}, {2, 4}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].TakeAlong(1, x[1]) }},
+		{"Scatter", []*op.Def{op.FromEnd, op.LastOfRun}, op.All, [][]int{{3, 2}, {4, 2}, {4, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Scatter(0, x[2], x[1]) }},
+		{"ScatterAdd", []*op.Def{op.AddAlong}, op.Numbers, [][]int{{2, 3}, {}, {1, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].ScatterAdd(1, x[2], x[1]) }},
+		{"IndexCopy", nil, op.All, [][]int{{2, 3}, {4}, {4}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].IndexCopy(1, x[2], x[1]) }},
+		{"IndexAdd", nil, op.Numbers, [][]int{{3, 2}, {4, 2}, {4}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].IndexAdd(0, x[2], x[1]) }},
+		{"Conv1D", nil, op.Floats, [][]int{{2, 4, 9}, {6, 2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Conv1D(x[1], conv1D) }},
+		{"ConvTranspose1D", nil, op.Floats, [][]int{{4, 5}, {4, 2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].ConvTranspose1D(x[1], convTranspose1D) }},
+		{"ConvTranspose2D", []*op.Def{op.ConvInput}, op.Floats, [][]int{{2, 4, 3, 2}, {4, 3, 2, 2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].ConvTranspose2D(x[1], convTranspose2D) }},
+		{"MaxPool1D", nil, op.Floats, [][]int{{2, 9}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MaxPool1D(pool1D) }},
+		{"AvgPool1D", nil, op.Floats, [][]int{{9}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AvgPool1D(pool1D) }},
+		{"AdaptiveAvgPool2D", nil, op.Floats, [][]int{{2, 5, 6}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AdaptiveAvgPool2D(3, 4) }},
+		{"AdaptiveAvgPool2D evenly", nil, op.Floats, [][]int{{4, 6}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AdaptiveAvgPool2D(2, 3) }},
+		{"Interpolate", nil, op.Floats, [][]int{{2, 3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return x[0].Interpolate(tensor.Bilinear, 5, 2).Interpolate(tensor.Nearest, 3, 3)
 		}},
 		{"constants", nil, op.Floats, [][]int{{2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.On(on).Ones(3) }},
 	}
