@@ -15,10 +15,12 @@ import (
 
 // keepsFloats are methods whose result has floating-point numbers if the receiver has.
 var keepsFloats = set(`
-	Abs Add AddScalar AddScaled AvgPool2D BroadcastTo Ceil Conv2D Cos CumSum Detach Div DivScalar Dot Erf Exp Expm1 Flatten Floor GELU Log Log1p
-	LayerNorm Linear LinearReLU LogSoftmax LogSumExp MatMul Max MaxKeep MaxPool2D Maximum Mean MeanKeep Min MinKeep Minimum Mul MulScalar Neg Norm Pow Prod ProdKeep RMSNorm ReLU
-	Reciprocal Reshape Round Row SiLU Sigmoid Sign Sin Slice Softmax Sort Sqrt Square Squeeze Sub SubScalar Sum SumKeep T Take Tanh To
-	Track Transpose Unsqueeze`)
+	Abs AdaptiveAvgPool2D Add AddScalar AddScaled AvgPool1D AvgPool2D BroadcastTo Ceil Conv1D Conv2D ConvTranspose1D ConvTranspose2D Cos CumSum Detach
+	Diag Diagonal Div DivScalar Dot Erf Exp Expm1 Flatten Flip Floor GELU Index IndexAdd IndexCopy Interpolate Log Log1p
+	LayerNorm Linear LinearReLU LogSoftmax LogSumExp MaskedFill MatMul Max MaxKeep MaxPool1D MaxPool2D Maximum Mean MeanKeep Min MinKeep Minimum Mul
+	MulScalar Neg Norm Pad PadWith Pow Prod ProdKeep RMSNorm ReLU Reciprocal RepeatInterleave Reshape Roll Round Row Scatter ScatterAdd SetIndex SiLU
+	Sigmoid Sign Sin Slice Softmax Sort Sqrt Square Squeeze Sub SubScalar Sum SumKeep T Take TakeAlong Tanh Tile To Track Transpose Tril Triu
+	Unsqueeze`)
 
 // makesFloats are functions whose result always has floating-point numbers.
 var makesFloats = set("Arange CrossEntropy Eye Full MSELoss Linspace Ones Rand Randn Scalar Uniform Zeros")

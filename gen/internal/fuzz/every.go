@@ -304,6 +304,7 @@ func makeOthers() (all, unrounded []*operation) {
 		}}, shaped("$0."+c.name+"F64($1.F64())", 1, func(a []*value) *value { return compare(a[0], a[1], c.is) }, tBMat, tMat, tOne))
 	}
 	put(helped()...)
+	put(partOperations()...)
 	return all, unrounded
 }
 

@@ -39,6 +39,7 @@ var neverMade = map[string]string{
 	"I64":             "the generator makes it of ItemInt",
 	"RowI64":          "and this of Row",
 	"SliceI64":        "and this of Slice",
+	"MaskedSelect":    "the shapes of programs do not depend on values",
 	"Float32sContext": "it is Float32s with an error, as ItemContext is Item",
 }
 
