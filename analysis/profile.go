@@ -158,29 +158,18 @@ func ConfigDigest(dir string, profiles ...string) string {
 }
 
 // configFiles lists the files of settings that packages may have which the go command
-// is asked for in dir: those in dir and above, and all in the module or workspace, whose folder is root.
+// is asked for in dir: those in dir and above, and all others, in its module or workspace, whose folder is root.
 func configFiles(dir string) (root string, files []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", nil
 	}
-	exists := func(dir, name string) bool {
-		info, err := os.Stat(filepath.Join(dir, name))
-		return err == nil && info.Mode().IsRegular()
-	}
-	for up := dir; ; up = filepath.Dir(up) {
-		if exists(up, tensorapi.ConfigName) {
-			files = append(files, filepath.Join(up, tensorapi.ConfigName))
-		}
-		if root == "" && exists(up, "go.mod") || exists(up, "go.work") {
-			root = up
-		}
-		if up == filepath.Dir(up) {
+	root = tensorapi.Root(dir)
+	for found := tensorapi.Find(dir); found != ""; found = tensorapi.Find(filepath.Dir(filepath.Dir(found))) {
+		files = append(files, found)
+		if filepath.Dir(found) == root || root == "" {
 			break
 		}
-	}
-	if work := os.Getenv("GOWORK"); filepath.IsAbs(work) {
-		root = filepath.Dir(work)
 	}
 	if root == "" {
 		return "", files

@@ -18,7 +18,8 @@ import (
 )
 
 // Settings are what a file called [tensorapi.ConfigName] says about rules, for the
-// packages in its folder and below, down to those that have another such file nearer:
+// packages in its folder and below, down to those that have another such file nearer. The
+// file is in the folder of a module or workspace, or below it:
 //
 //	{
 //		"rules": {"AT005": "warning", "AT024": "off", "AT001": {"warning": "error"}},
@@ -45,6 +46,7 @@ import (
 // //asyncgen:ignore does.
 type Settings struct {
 	root    string // the folder of the file
+	file    string
 	rules   levels
 	paths   []pathLevels
 	reasons string
@@ -71,6 +73,9 @@ func (l levels) as(rule string, s Severity) (Severity, bool) {
 	}
 	return "", false
 }
+
+// File returns the name of the file, empty if there is none.
+func (s *Settings) File() string { return s.file }
 
 // In returns the severity, in a file, of findings that have the severity by without settings. It may be "off".
 func (s *Settings) In(rule, file string, by Severity) Severity {
@@ -133,7 +138,8 @@ func (s *Settings) Of(rule string, by Severity) Severity {
 	return by
 }
 
-// SettingsAbove returns the settings for packages in dir: those of the nearest file in dir or above.
+// SettingsAbove returns the settings for packages in dir: those of the nearest file in dir or above, in the same module
+// or workspace.
 func SettingsAbove(dir string) (*Settings, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -164,7 +170,7 @@ func knownSettings(dir string) (*Settings, error) {
 // ParseSettings reads the settings in the text of a file. Errors have the form
 // "file:line:column: what is wrong", one line for each mistake.
 func ParseSettings(file string, text []byte) (*Settings, error) {
-	s := &Settings{root: filepath.Dir(file)}
+	s := &Settings{root: filepath.Dir(file), file: file}
 	r := jsonfile.NewReader(file, text)
 	r.Object("the file", func(key string) {
 		switch key {

@@ -501,17 +501,38 @@ func (b *builder) callsArg(s string, when Calls) {
 }
 
 // Find returns the path of the file called [ConfigName] in dir or the nearest
-// folder above it that has one, or "".
+// folder above it that has one, or "". It looks no further up than [Root]: a file
+// that somebody has left above the module says nothing about it.
 func Find(dir string) string {
-	for {
-		file := filepath.Join(dir, ConfigName)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+	root := Root(dir)
+	for up := dir; ; up = filepath.Dir(up) {
+		if file := filepath.Join(up, ConfigName); isFile(file) {
 			return file
 		}
-		up := filepath.Dir(dir)
-		if up == dir {
+		if up == root || root == "" || up == filepath.Dir(up) {
 			return ""
 		}
-		dir = up
 	}
+}
+
+// Root returns the folder that dir, an absolute path, belongs to: that of the
+// workspace around it or, if there is none, of its module, or "".
+func Root(dir string) string {
+	module, work := "", os.Getenv("GOWORK")
+	for up := dir; ; up = filepath.Dir(up) {
+		switch {
+		case (work == "" || work == "auto") && isFile(filepath.Join(up, "go.work")), filepath.IsAbs(work) && up == filepath.Dir(work):
+			return up
+		case module == "" && isFile(filepath.Join(up, "go.mod")):
+			module = up
+		}
+		if up == filepath.Dir(up) {
+			return module
+		}
+	}
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }

@@ -278,11 +278,50 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", text, err, want)
 		}
 	}
-	if got := tensorapi.Find(filepath.Join(dir, "lint")); got != config {
-		t.Errorf("found %q, want %q", got, config)
+}
+
+// A file above the module, which somebody may have left there, switched rules off in it.
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{
+		"asyncgen.json", "stray/m/go.mod", "stray/m/deep/er/a.go",
+		"own/asyncgen.json", "own/go.mod", "own/deep/a.go", "own/sub/asyncgen.json", "own/sub/deep/a.go", "own/nested/go.mod",
+		"work/asyncgen.json", "work/go.work", "work/m/go.mod", "work/m/deep/a.go",
+		"none/asyncgen.json", "none/deep/a.go",
+	} {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("{}"), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if got := tensorapi.Find(filepath.Join(t.TempDir())); got != "" {
-		t.Errorf("found %q where there is none", got)
+	for _, c := range []struct{ gowork, from, want string }{
+		{"", "stray/m", ""},
+		{"", "stray/m/deep/er", ""},
+		{"", "own", "own"},
+		{"", "own/deep", "own"},
+		{"", "own/sub/deep", "own/sub"},
+		{"", "own/nested", ""},
+		{"", "work/m/deep", "work"},
+		{"auto", "work/m", "work"},
+		{"off", "work/m/deep", ""},
+		{filepath.Join(dir, "work", "go.work"), "work/m", "work"},
+		{filepath.Join(dir, "other", "go.work"), "work/m", ""},
+		{filepath.Join(dir, "go.work"), "own/nested", "own"},
+		{filepath.Join(dir, "go.work"), "stray/m", "."},
+		{"", "none", "none"},
+		{"", "none/deep", ""}, // no module says how far it reaches
+	} {
+		t.Setenv("GOWORK", c.gowork)
+		want := ""
+		if c.want != "" {
+			want = filepath.Join(dir, filepath.FromSlash(c.want), tensorapi.ConfigName)
+		}
+		if got := tensorapi.Find(filepath.Join(dir, filepath.FromSlash(c.from))); got != want {
+			t.Errorf("from %s, GOWORK=%s: found %q, want %q", c.from, c.gowork, got, want)
+		}
 	}
 }
 

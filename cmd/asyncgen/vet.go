@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // vetFlags are the flags of vet.
@@ -117,7 +119,8 @@ suppressed by a comment, on the line or the line above:
 
 The same rules run as "go vet -vettool=$(which asyncgen)" and, with their
 safe fixes, as "go fix -fixtool=$(which asyncgen)". What asyncgen.json, in the
-folder of the packages or above, says about rules holds for all of them:
+folder of the packages or above it in their module or workspace, says about
+rules holds for all of them:
 
 	{"rules": {"AT024": "off", "AT001": "error"}, "paths": {"internal/old": {"all": "off"}}}
 
@@ -342,10 +345,18 @@ func listRules(e *env) int {
 	if err != nil {
 		return e.trouble("vet: %v", err)
 	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return e.trouble("vet: %v", err)
+	}
+	file, err := filepath.Rel(dir, set.File())
+	if err != nil {
+		file = set.File()
+	}
 	fmt.Fprint(e.stdout, ruleTableWith(func(r analysis.RuleInfo) string {
 		s := string(set.Of(r.ID, r.Severity))
 		if s != string(r.Severity) {
-			s += " (asyncgen.json)"
+			s += " (" + tensorapi.Visible(file) + ")"
 		}
 		return s
 	}))

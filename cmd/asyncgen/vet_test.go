@@ -173,6 +173,11 @@ func Sum(x *tensor.Tensor) (sum float64) {
 	if stdout, _, code = asyncgen(t, "vet", "-list"); code != exitOK || !strings.Contains(stdout, "  AT008  error (asyncgen.json)  -fix  ") || !strings.Contains(stdout, "  AT010  warning ") {
 		t.Errorf("vet -list exits with %d and prints\n%s", code, stdout)
 	}
+	t.Chdir("loop")
+	if stdout, _, code = asyncgen(t, "vet", "-list"); code != exitOK || !strings.Contains(stdout, "  AT008  error ("+filepath.Join("..", "asyncgen.json")+")  -fix  ") {
+		t.Errorf("vet -list in a folder below exits with %d and prints\n%s", code, stdout)
+	}
+	t.Chdir(dir)
 	settings(`{"rules": {"AT008": "off"}}`)
 	if stdout, stderr, code = asyncgen(t, "vet", "./loop"); code != exitOK || stdout+stderr != "" {
 		t.Errorf("vet without the rule exits with %d and prints\n%s%s", code, stdout, stderr)
