@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -52,6 +53,8 @@ type Finding struct {
 	Related  []Related      `json:"related,omitempty"`
 	Fixes    []Fix          `json:"fixes,omitempty"`
 	Measured *report.Counts `json:"measured,omitempty"` // what Rank has found out, nil for nothing
+
+	unit string // the package, as the go command calls it
 }
 
 // Related is a place that a finding refers to.
@@ -86,27 +89,95 @@ type Edit struct {
 func Vet(ctx context.Context, cfg Config) ([]Finding, error) {
 	out, err := vet(ctx, cfg, "-json")
 	findings, cause := parseFindings(out)
+	if len(findings) > 0 && cause == nil {
+		findings, cause = named(ctx, cfg, findings)
+	}
 	if err == nil {
 		err = cause
 	}
 	return findings, err
 }
 
-// ApplyFixes applies the fixes of the rules in FixSuite to packages of the main
-// module. With diff it writes what would change to stdout instead, and reports
-// whether there is anything.
-func ApplyFixes(ctx context.Context, cfg Config, diff bool, stdout io.Writer) (changes bool, err error) {
-	flags := []string{"-fix"}
-	if diff {
-		flags = append(flags, "-diff")
+// named returns the findings in packages that the patterns name. Of others, which these import, go vet
+// prints what an earlier run has found, if it is there.
+func named(ctx context.Context, cfg Config, findings []Finding) ([]Finding, error) {
+	packages, err := Folders(ctx, cfg)
+	if err != nil {
+		return nil, err
 	}
-	out, err := vet(ctx, cfg, flags...)
-	if diff && out.Len() > 0 {
-		_, err = out.WriteTo(stdout) // go vet -diff fails when there is a diff
-		return true, err
-	}
-	return false, err
+	return slices.DeleteFunc(findings, func(f Finding) bool {
+		path, _, _ := strings.Cut(f.unit, " ") // for the tests of which package
+		_, ok := packages[path]
+		if !ok {
+			_, ok = packages[strings.TrimSuffix(path, "_test")]
+		}
+		return !ok
+	}), nil
 }
+
+// Folders returns the folders of the packages that the patterns name, by their import paths.
+func Folders(ctx context.Context, cfg Config) (map[string]string, error) {
+	args := append([]string{"list", "-e", "-f", "{{.ImportPath}}\t{{.Dir}}"}, cfg.BuildFlags...)
+	cmd := exec.CommandContext(ctx, "go", append(append(args, "--"), cfg.Patterns...)...)
+	cmd.Dir = cfg.Dir
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, errInterrupted
+	}
+	if err != nil {
+		return nil, fmt.Errorf("vet: list packages: %w", err)
+	}
+	folders := make(map[string]string)
+	for line := range strings.Lines(string(out)) {
+		path, dir, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		folders[path] = dir
+	}
+	return folders, nil
+}
+
+// ApplyFixes applies the fixes of the rules in FixSuite to packages of the main
+// module; of cfg.Rules, one at least has to be among these. With diff it writes what
+// would change to stdout instead, as a patch for the folder of cfg, and reports whether
+// there is anything.
+func ApplyFixes(ctx context.Context, cfg Config, diff bool, stdout io.Writer) (changes bool, err error) {
+	if len(cfg.Rules) > 0 {
+		fixed := slices.DeleteFunc(slices.Clone(cfg.Rules), func(id string) bool { return !lint.RuleOf(id).Fixes })
+		if len(fixed) == 0 {
+			return false, fmt.Errorf("vet: -fix: %s: there are no fixes; rules with fixes are %s", strings.Join(cfg.Rules, ", "), strings.Join(fixable(), ", "))
+		}
+		cfg.Rules = fixed // the tool that fixes does not know the others
+	}
+	if !diff {
+		_, err := vet(ctx, cfg, "-fix")
+		return false, err
+	}
+	out, err := vet(ctx, cfg, "-fix", "-diff")
+	if out.Len() == 0 || errors.Is(err, errInterrupted) {
+		return false, err
+	}
+	// go vet -diff fails when there is a diff
+	packages, err := Folders(ctx, cfg)
+	if err != nil {
+		return false, err
+	}
+	dir, err := realPath(cfg.Dir)
+	if err != nil {
+		return false, fmt.Errorf("vet: %w", err)
+	}
+	text := patch(out.String(), dir, slices.Collect(maps.Values(packages)))
+	_, err = io.WriteString(stdout, text)
+	return text != "", err
+}
+
+// fixable lists the rules with fixes.
+func fixable() (ids []string) {
+	for _, a := range FixSuite {
+		ids = append(ids, a.Name)
+	}
+	return ids
+}
+
+var errInterrupted = errors.New("vet: interrupted")
 
 // vet runs go vet and returns what it prints. Packages that can't be analysed for
 // lack of C are skipped.
@@ -131,11 +202,14 @@ func vet(ctx context.Context, cfg Config, flags ...string) (*bytes.Buffer, error
 		}
 		io.WriteString(cfg.Stderr, stderr)
 	}
-	if cause := ctx.Err(); cause != nil {
-		return stdout, fmt.Errorf("vet: %w", cause)
+	if ctx.Err() != nil {
+		return stdout, errInterrupted
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		err = errors.New("vet: the go command could not analyse all packages")
+		if slices.Contains(flags, "-fix") {
+			err = errors.New("vet: the go command could not apply all fixes")
+		}
 	}
 	return stdout, err
 }
@@ -194,7 +268,7 @@ func parseFindings(r io.Reader) ([]Finding, error) {
 		}
 		for unit, rules := range tree {
 			for rule, raw := range rules {
-				found, err := parseDiagnostics(rule, raw)
+				found, err := parseDiagnostics(unit, rule, raw)
 				if err != nil {
 					return nil, fmt.Errorf("vet: %s: %w", unit, err)
 				}
@@ -206,7 +280,7 @@ func parseFindings(r io.Reader) ([]Finding, error) {
 	return slices.CompactFunc(list, func(a, b Finding) bool { return compareFindings(a, b) == 0 }), nil
 }
 
-func parseDiagnostics(rule string, raw json.RawMessage) ([]Finding, error) {
+func parseDiagnostics(unit, rule string, raw json.RawMessage) ([]Finding, error) {
 	var failure struct {
 		Err string `json:"error"`
 	}
@@ -223,7 +297,7 @@ func parseDiagnostics(rule string, raw json.RawMessage) ([]Finding, error) {
 	}
 	var list []Finding
 	for _, f := range found {
-		f.Rule, f.Fixes, f.Severity = rule, f.SuggestedFixes, lint.SeverityOf(f.Category)
+		f.unit, f.Rule, f.Fixes, f.Severity = unit, rule, f.SuggestedFixes, lint.SeverityOf(f.Category)
 		list = append(list, f.Finding)
 	}
 	return list, nil

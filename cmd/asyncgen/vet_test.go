@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,7 +42,9 @@ func TestVetUsage(t *testing.T) {
 	}
 }
 
-func TestVet(t *testing.T) {
+// stubModule makes a module of a user with these files and the library's signatures, goes there and returns its folder.
+func stubModule(t *testing.T, files map[string]string) string {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -50,18 +53,30 @@ func TestVet(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "asyncgen"), os.DirFS(stubs)); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		"asyncgen/go.mod": "module github.com/asyncgen/asyncgen\n\ngo 1.26\n",
-		"go.mod":          "module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => ./asyncgen\n",
-		"clean/clean.go":  "package clean\n",
-		"wrong/wrong.go":  "package wrong\n\nfunc f() { nothing() }\n",
-		"broken/broken.go": `package broken
+	t.Chdir(dir)
+	put(t, "asyncgen/go.mod", "module github.com/asyncgen/asyncgen\n\ngo 1.26\n")
+	put(t, "go.mod", "module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => ./asyncgen\n")
+	for name, text := range files {
+		put(t, name, text)
+	}
+	return dir
+}
 
-import "github.com/asyncgen/asyncgen/runtime/tensor"
+// put writes a file below the current folder.
+func put(t *testing.T, name, text string) {
+	t.Helper()
+	name = filepath.FromSlash(name)
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
 
-var x = tensor.Nothing
-`,
-		"loop/loop.go": `package loop
+// loopSource has a finding with a fix, and trainSource, which imports it, one without.
+const (
+	loopSource = `package loop
 
 import "github.com/asyncgen/asyncgen/runtime/tensor"
 
@@ -75,17 +90,36 @@ func Sum(x *tensor.Tensor) (sum float64) {
 	}
 	return sum
 }
-`,
-	} {
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+`
+	trainSource = `package train
+
+import (
+	"example.com/user/loop"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func Total(x *tensor.Tensor) (sum float64) {
+	for range 100 {
+		x = x.AddScalar(1)
+		sum += x.Item()
 	}
-	t.Chdir(dir)
+	return sum + loop.Sum(x)
+}
+`
+)
+
+func TestVet(t *testing.T) {
+	dir := stubModule(t, map[string]string{
+		"clean/clean.go": "package clean\n",
+		"wrong/wrong.go": "package wrong\n\nfunc f() { nothing() }\n",
+		"broken/broken.go": `package broken
+
+import "github.com/asyncgen/asyncgen/runtime/tensor"
+
+var x = tensor.Nothing
+`,
+		"loop/loop.go": loopSource,
+	})
 
 	loop := filepath.Join("loop", "loop.go")
 	stdout, stderr, code := asyncgen(t, "vet", "./loop", "./clean")
@@ -227,4 +261,76 @@ func readText(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Rules without fixes made the tool fail that go fix runs.
+func TestVetFixRules(t *testing.T) {
+	stubModule(t, map[string]string{"loop/loop.go": loopSource, "train/train.go": trainSource})
+	if message := oneLine(t, exitTrouble, "vet", "-fix", "-rules=AT001,AT007", "./..."); !strings.Contains(message, "-fix: AT001, AT007: there are no fixes; rules with fixes are AT002, AT006,") {
+		t.Errorf("vet -fix of rules without fixes says %q", message)
+	}
+	if stdout, stderr, code := asyncgen(t, "vet", "-fix", "-diff", "-rules=AT001,AT002", "./..."); code != exitOK || stdout+stderr != "" {
+		t.Errorf("vet -fix -diff of a rule that finds nothing exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if stdout, stderr, code := asyncgen(t, "vet", "-fix", "-diff", "-rules=AT001,AT008", "./..."); code != exitFindings || !strings.Contains(stdout, "+\t\t\tv := x.Item()\n") || stderr != "" {
+		t.Errorf("vet -fix -diff of a rule with fixes exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	put(t, "broken/broken.go", "package broken\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nvar x = tensor.Nothing\n")
+	if _, stderr, code := asyncgen(t, "vet", "-fix", "./broken"); code != exitTrouble || !strings.Contains(stderr, "undefined: tensor.Nothing") || !strings.Contains(stderr, "could not apply all fixes") {
+		t.Errorf("vet -fix of a broken package exits with %d and prints\n%s", code, stderr)
+	}
+}
+
+// Of packages that are imported only, the go command prints what it has found earlier.
+func TestVetNamedPackages(t *testing.T) {
+	stubModule(t, map[string]string{"loop/loop.go": loopSource, "train/train.go": trainSource})
+	for _, c := range []struct {
+		packages string
+		want     []string
+	}{
+		{"./...", []string{"loop/loop.go:8:8: ", "train/train.go:11:10: "}},
+		{"./train", []string{"train/train.go:11:10: "}},
+		{"train/train.go", []string{"train/train.go:11:10: "}},
+		{"./loop", []string{"loop/loop.go:8:8: "}},
+	} {
+		stdout, stderr, code := asyncgen(t, "vet", c.packages)
+		lines := strings.SplitAfter(strings.TrimSuffix(stdout, "\n"), "\n")
+		ok := code == exitFindings && stderr == "" && len(lines) == len(c.want)
+		for i := range c.want {
+			ok = ok && strings.HasPrefix(filepath.ToSlash(lines[i]), c.want[i])
+		}
+		if !ok {
+			t.Errorf("vet %s exits with %d and prints\n%s%s", c.packages, code, stdout, stderr)
+		}
+	}
+	if stdout, _, _ := asyncgen(t, "vet", "-fix", "-diff", "./..."); !strings.Contains(stdout, "+++ ") {
+		t.Errorf("vet -fix -diff prints\n%s", stdout)
+	}
+	if stdout, stderr, code := asyncgen(t, "vet", "-fix", "-diff", "./train"); code != exitOK || stdout+stderr != "" {
+		t.Errorf("vet -fix -diff of a package without fixes exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+}
+
+// What -fix -diff prints is a patch that git takes, also where a file changes in several places.
+func TestVetPatch(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip(err)
+	}
+	_, body, _ := strings.Cut(loopSource, "\n\nfunc Sum")
+	far := func(name string) string { return strings.Repeat("\n// Far from it.\n", 9) + "\nfunc " + name + body }
+	last := "\nfunc Last(x *tensor.Tensor) (v float64) {\n\tfor range 3 {\n\t\tx = x.AddScalar(1)\n\t\tv = x.Item()\n\t}\n\treturn v\n}\n"
+	dir := stubModule(t, map[string]string{"loop/loop.go": loopSource + last + far("Second") + far("Third")})
+	stdout, stderr, code := asyncgen(t, "vet", "-fix", "-diff", "./...")
+	if code != exitFindings || stderr != "" || strings.Contains(stdout, dir) {
+		t.Errorf("vet -fix -diff exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	apply := exec.Command("git", "apply", "-p0", "--verbose")
+	apply.Stdin = strings.NewReader(stdout)
+	out, err := apply.CombinedOutput()
+	if err != nil || strings.Contains(string(out), "offset") {
+		t.Errorf("git apply: %v\n%s\n%s", err, out, stdout)
+	}
+	if stdout, stderr, code := asyncgen(t, "vet", "-fix", "-diff", "./..."); code != exitOK || stdout+stderr != "" {
+		t.Errorf("after the patch vet -fix -diff exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
 }
