@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,7 @@ import (
 
 // A Baseline is a list of findings that are known and not to be reported again.
 // It names them by rule, function and text, not by line, so that it holds when
-// code moves; when the text changes, the finding is a new one.
+// code moves; when the text changes, but for comments, the finding is a new one.
 //
 // In its file the folders of packages are relative to that of the file.
 type Baseline struct {
@@ -51,10 +52,44 @@ func NewBaseline(path string, findings []Finding) (*Baseline, error) {
 	return b, nil
 }
 
+// Len is how many findings b lists.
+func (b *Baseline) Len() (n int) {
+	for _, count := range b.entries {
+		n += count
+	}
+	return n
+}
+
+// KeepOthers adds to b what old, another state of the same file, lists for packages in other folders than
+// these, as long as the packages are there, and, if rules are given, for other rules than these.
+func (b *Baseline) KeepOthers(old *Baseline, folders []string, rules []string) error {
+	root, err := b.root()
+	if err != nil {
+		return err
+	}
+	asked := make(map[string]bool)
+	for _, dir := range folders {
+		if dir, err := realPath(dir); err == nil {
+			asked[dir] = true
+		}
+	}
+	for k, n := range old.entries {
+		dir := filepath.Join(root, filepath.FromSlash(k.Package))
+		otherRule := len(rules) > 0 && !slices.Contains(rules, k.Rule)
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && (otherRule || !asked[dir]) {
+			b.entries[k] += n
+		}
+	}
+	return nil
+}
+
 // ReadBaseline reads the baseline in a file.
 func ReadBaseline(path string) (*Baseline, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("vet: there is no baseline %s: \"asyncgen vet -write-baseline %s\" makes one", path, path)
+		}
 		return nil, fmt.Errorf("vet: baseline: %w", err)
 	}
 	var file baselineFile
@@ -69,6 +104,7 @@ func ReadBaseline(path string) (*Baseline, error) {
 		if e.Count < 1 {
 			return nil, fmt.Errorf("vet: baseline %s: count of %s in %s is %d", path, e.Rule, e.Package, e.Count)
 		}
+		e.Text = withoutComments(e.Text)
 		b.entries[e.findingKey] += e.Count
 	}
 	return b, nil
@@ -95,7 +131,10 @@ func (b *Baseline) Write() (err error) {
 	}
 	temp, err := os.CreateTemp(filepath.Dir(b.path), ".baseline-*")
 	if err != nil {
-		return fmt.Errorf("vet: baseline: %w", err)
+		if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
+			err = cause.Err // the name is not one that the user has given
+		}
+		return fmt.Errorf("vet: baseline: write %s: %w", b.path, err)
 	}
 	defer func() {
 		if err != nil {

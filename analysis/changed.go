@@ -3,6 +3,7 @@ package analysis
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -17,12 +18,14 @@ type Changes struct {
 	root  string
 	lines map[string][]lineRange // by path below root, with slashes
 	whole map[string]bool        // files that git does not know yet
+	all   bool                   // there is no commit yet
 }
 
 type lineRange struct{ from, to int }
 
 // ChangedSince returns the lines that differ, committed or not, from where the
-// history of the work in dir left that of ref: a branch, a tag, a commit.
+// history of the work in dir left that of ref: a branch, a tag, a commit. Before the first
+// commit all lines differ from HEAD.
 func ChangedSince(ctx context.Context, dir, ref string) (*Changes, error) {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", args...)
@@ -40,7 +43,13 @@ func ChangedSince(ctx context.Context, dir, ref string) (*Changes, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := git("rev-parse", "--verify", "HEAD"); err != nil && ref == "HEAD" {
+		return &Changes{all: true}, nil
+	}
 	base, err := git("merge-base", "--end-of-options", ref, "HEAD")
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil, fmt.Errorf("vet: changes since %s: it has no commit in common with HEAD, or the clone is too shallow: git fetch --unshallow", ref)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +115,7 @@ func (c *Changes) parse(diff string) error {
 // Touch reports whether the change has a line of the finding, or a line that the finding refers to, such as the head
 // of the loop around it.
 func (c *Changes) Touch(f Finding) bool {
-	if c.touch(f.Posn, f.End) {
+	if c.all || c.touch(f.Posn, f.End) {
 		return true
 	}
 	for _, r := range f.Related {

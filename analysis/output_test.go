@@ -66,7 +66,7 @@ func TestText(t *testing.T) {
 	if err := analysis.WriteText(&text, dir, list); err != nil {
 		t.Fatal(err)
 	}
-	if want := filepath.Join("a", "b,1.go") + ":3:4: waits (blocked for 1.5ms, 2 waits)\n" + outside + ":5:1: 100 %:\nlate\n"; text.String() != want {
+	if want := filepath.Join("a", "b,1.go") + ":3:4: waits (blocked for 1.5ms, 2 waits)\n" + outside + ":5:1: info: 100 %:\nlate\n"; text.String() != want {
 		t.Errorf("text is\n%swant\n%s", &text, want)
 	}
 	if err := analysis.WriteGitHub(&github, dir, list); err != nil {
@@ -107,7 +107,9 @@ func TestBaseline(t *testing.T) {
 		{"another line", before, []int{4, 5, 6, 10}, []int{6}},
 		{"moved", "package a\n\n// Comment.\n\nfunc (t *T[K]) f() {\n\t  x()\n}\n\nfunc f() {\n\ty()\n\tx()\n\tx()\n}\n", []int{6, 11, 12}, nil},
 		{"one more", "package a\n\nfunc f() {\n\tx()\n\tx()\n\tx()\n}\n", []int{4, 5, 6}, []int{6}},
-		{"another text", "package a\n\nfunc f() {\n\tx() // y\n\tx()\n}\n", []int{4, 5}, []int{4}},
+		{"another text", "package a\n\nfunc f() {\n\tx( )\n\tx()\n}\n", []int{4, 5}, []int{4}},
+		{"comments", "package a\n\nfunc f() {\n\tx() // y\n\t/* z */ x() /* \" */ // z\n}\n", []int{4, 5}, nil},
+		{"text like a comment", "package a\n\nfunc f() {\n\tx() + \"//\"\n}\n", []int{4}, []int{4}},
 		{"another function", "package a\n\nfunc g() {\n\tx()\n}\n", []int{4}, []int{4}},
 	} {
 		write(t, dir, "a/a.go", c.text)
@@ -161,6 +163,12 @@ func TestChangedSince(t *testing.T) {
 		}
 	}
 	git("init", "-q", "-b", "main")
+	if changes, err := analysis.ChangedSince(t.Context(), dir, "HEAD"); err != nil || !changes.Touch(finding(filepath.Join(dir, "a.go"), 7)) {
+		t.Errorf("before the first commit not all is new: %v", err)
+	}
+	if _, err := analysis.ChangedSince(t.Context(), dir, "main"); err == nil {
+		t.Error("a branch without commits is none to compare with")
+	}
 	a := write(t, dir, "a ü.go", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
 	b := write(t, dir, "sub/b.go", "1\n2\n3\n")
 	git("add", ".")
@@ -206,6 +214,11 @@ func TestChangedSince(t *testing.T) {
 	}
 	if _, err := analysis.ChangedSince(t.Context(), dir, "--nowhere"); err == nil || !strings.Contains(err.Error(), "--nowhere") {
 		t.Errorf("no such revision: %v", err)
+	}
+	git("checkout", "-q", "--orphan", "other")
+	git("commit", "-q", "-m", "four")
+	if _, err := analysis.ChangedSince(t.Context(), dir, "main"); err == nil || !strings.Contains(err.Error(), "no commit in common") {
+		t.Errorf("without a common commit: %v", err)
 	}
 }
 

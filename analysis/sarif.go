@@ -14,8 +14,9 @@ import (
 // WriteSARIF writes findings in the Static Analysis Results Interchange Format,
 // version 2.1.0. Files below root, a folder, are named relative to it. Version is
 // that of this program. Columns count code points, not bytes, so the files
-// that the findings are in are read.
-func WriteSARIF(w io.Writer, root, version string, findings []Finding) error {
+// that the findings are in are read. If the findings are not complete, as some packages could
+// not be analysed, the file says so: what it lacks is not mended.
+func WriteSARIF(w io.Writer, root, version string, findings []Finding, complete bool) error {
 	s := sarifWriter{root: root, sources: make(sources)}
 	log := sarifLog{
 		Schema:  "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
@@ -27,6 +28,7 @@ func WriteSARIF(w io.Writer, root, version string, findings []Finding) error {
 				InformationURI: "https://github.com/asyncgen/asyncgen",
 				Rules:          sarifRules(),
 			}},
+			Invocations:        []sarifInvocation{{complete}},
 			ColumnKind:         "unicodeCodePoints",
 			OriginalURIBaseIDs: map[string]sarifArtifact{srcRoot: {URI: fileURI(root) + "/"}},
 			Results:            []sarifResult{}, // an empty list says that there was nothing to find
@@ -55,9 +57,13 @@ type (
 	}
 	sarifRun struct {
 		Tool               sarifTool                `json:"tool"`
+		Invocations        []sarifInvocation        `json:"invocations"`
 		ColumnKind         string                   `json:"columnKind"`
 		OriginalURIBaseIDs map[string]sarifArtifact `json:"originalUriBaseIds"`
 		Results            []sarifResult            `json:"results"`
+	}
+	sarifInvocation struct {
+		Successful bool `json:"executionSuccessful"`
 	}
 	sarifTool struct {
 		Driver sarifDriver `json:"driver"`

@@ -48,7 +48,7 @@ func wide(x *tensor.Tensor) (s string) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := analysis.WriteSARIF(&out, root, "v1.2.3", findings); err != nil {
+	if err := analysis.WriteSARIF(&out, root, "v1.2.3", findings, true); err != nil {
 		t.Fatal(err)
 	}
 	var log any
@@ -122,7 +122,7 @@ func TestSARIFCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := analysis.WriteSARIF(&out, root, "", []analysis.Finding{finding}); err != nil {
+	if err := analysis.WriteSARIF(&out, root, "", []analysis.Finding{finding}, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ old, new string }{
@@ -163,7 +163,8 @@ func TestSARIFCheck(t *testing.T) {
 // word that checkSARIFValue knows.
 var sarifObjects = map[string]string{
 	"sarifLog":               "$schema:uri version!:=2.1.0 runs!:[]run",
-	"run":                    "tool!:tool columnKind:=utf16CodeUnits|unicodeCodePoints originalUriBaseIds:{}artifactLocation results:[]result language:text",
+	"run":                    "tool!:tool invocations:[]invocation columnKind:=utf16CodeUnits|unicodeCodePoints originalUriBaseIds:{}artifactLocation results:[]result language:text",
+	"invocation":             "executionSuccessful!:bool",
 	"tool":                   "driver!:toolComponent extensions:[]toolComponent",
 	"toolComponent":          "name!:text version:text semanticVersion:text informationUri:uri rules:[]reportingDescriptor fullName:text organization:text",
 	"reportingConfiguration": "enabled:bool level:=none|note|warning|error rank:number",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"go/types"
 	"os"
@@ -124,7 +125,30 @@ func (s sources) key(root string, f Finding) (findingKey, error) {
 	}
 	dir := filepath.Dir(relative(root, file))
 	text := strings.Join(strings.Fields(string(src.line(line))), " ")
-	return findingKey{f.Rule, filepath.ToSlash(dir), src.funcAt(line), text}, nil
+	return findingKey{f.Rule, filepath.ToSlash(dir), src.funcAt(line), withoutComments(text)}, nil
+}
+
+// withoutComments is a line of code without its comments.
+func withoutComments(line string) string {
+	if !strings.Contains(line, "//") && !strings.Contains(line, "/*") {
+		return line
+	}
+	file := token.NewFileSet().AddFile("", -1, len(line))
+	var s scanner.Scanner
+	s.Init(file, []byte(line), nil, scanner.ScanComments)
+	var code strings.Builder
+	from := 0
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			code.WriteString(line[from:])
+			return strings.Join(strings.Fields(code.String()), " ")
+		}
+		if at := file.Offset(pos); tok == token.COMMENT {
+			code.WriteString(line[from:at])
+			from = at + len(lit)
+		}
+	}
 }
 
 // hash is a short name for k.

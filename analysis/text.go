@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/asyncgen/asyncgen/analysis/internal/jsonfile"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // WriteText writes findings one a line, as compilers do: "file:line:column:
-// message". Files below dir are named relative to it. What was measured about a
-// finding follows its message.
+// message". Files below dir are named relative to it. Before the message stands the
+// severity, unless it is a warning, and behind it what was measured.
 func WriteText(w io.Writer, dir string, findings []Finding) error {
 	dir, err := realPath(dir)
 	if err != nil {
@@ -21,11 +22,14 @@ func WriteText(w io.Writer, dir string, findings []Finding) error {
 	}
 	for _, f := range findings {
 		file, line, col := SplitPosn(f.Posn)
-		measured := ""
+		severity, measured := "", ""
+		if f.Severity == lint.Error || f.Severity == lint.Info {
+			severity = string(f.Severity) + ": "
+		}
 		if f.Measured != nil {
 			measured = fmt.Sprintf(" (blocked for %v, %d waits)", time.Duration(f.Measured.BlockedNS()).Round(time.Microsecond), f.Measured.Waits)
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s%s\n", tensorapi.Visible(formatPosn(shortPath(dir, file), line, col)), tensorapi.VisibleLines(f.Message), measured); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s%s%s\n", tensorapi.Visible(formatPosn(shortPath(dir, file), line, col)), severity, tensorapi.VisibleLines(f.Message), measured); err != nil {
 			return err
 		}
 	}
@@ -56,6 +60,10 @@ func WriteGitHub(w io.Writer, root string, findings []Finding) error {
 	}
 	return nil
 }
+
+// DidYouMean proposes the known word nearest to one that is not, if one is near:
+// "; did you mean "AT001"?".
+func DidYouMean(word string, known []string) string { return jsonfile.DidYouMean(word, known) }
 
 // Workflow commands end at the end of the line, and their properties at a colon
 // or comma.

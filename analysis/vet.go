@@ -11,12 +11,14 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/device/report"
 )
 
@@ -117,7 +119,18 @@ func named(ctx context.Context, cfg Config, findings []Finding) ([]Finding, erro
 
 // Folders returns the folders of the packages that the patterns name, by their import paths.
 func Folders(ctx context.Context, cfg Config) (map[string]string, error) {
-	args := append([]string{"list", "-e", "-f", "{{.ImportPath}}\t{{.Dir}}"}, cfg.BuildFlags...)
+	lines, err := goList(ctx, cfg, "-f", "{{.ImportPath}}\t{{.Dir}}")
+	folders := make(map[string]string)
+	for _, line := range lines {
+		path, dir, _ := strings.Cut(line, "\t")
+		folders[path] = dir
+	}
+	return folders, err
+}
+
+// goList runs go list for the patterns and returns the lines that it prints.
+func goList(ctx context.Context, cfg Config, flags ...string) ([]string, error) {
+	args := append(append([]string{"list", "-e"}, flags...), cfg.BuildFlags...)
 	cmd := exec.CommandContext(ctx, "go", append(append(args, "--"), cfg.Patterns...)...)
 	cmd.Dir = cfg.Dir
 	out, err := cmd.Output()
@@ -127,12 +140,34 @@ func Folders(ctx context.Context, cfg Config) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("vet: list packages: %w", err)
 	}
-	folders := make(map[string]string)
-	for line := range strings.Lines(string(out)) {
-		path, dir, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		folders[path] = dir
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
+}
+
+// KnowsLibrary reports whether a package that the patterns name, or one of its tests, can reach a tensor
+// of a library that is known. If none does, there is nothing to find.
+func KnowsLibrary(ctx context.Context, cfg Config) (bool, error) {
+	files := slices.Clone(cfg.Profiles)
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return false, fmt.Errorf("vet: %w", err)
 	}
-	return folders, nil
+	if found := tensorapi.Find(dir); found != "" {
+		files = append(files, found)
+	}
+	var own []*tensorapi.Profile
+	for _, file := range files {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(dir, file)
+		}
+		profiles, err := tensorapi.Load(file, nil)
+		if err != nil {
+			return false, err
+		}
+		own = append(own, profiles...)
+	}
+	known := tensorapi.NewSet(own...)
+	reached, err := goList(ctx, cfg, "-deps", "-test", "-f", "{{.ImportPath}}")
+	return slices.ContainsFunc(reached, func(path string) bool { return len(known.About(path)) > 0 }), err
 }
 
 // ApplyFixes applies the fixes of the rules in FixSuite to packages of the main

@@ -3,7 +3,7 @@ package directives
 import (
 	_ "embed"
 	"go/ast"
-	"go/token"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,20 +35,30 @@ func check(p *lint.Pass, own string, rules []*analysis.Analyzer) {
 			for _, c := range group.List {
 				ids, reason, ok := lint.IgnoreDirective(c.Text)
 				if !ok {
-					if word := unknown(c); word != "" {
+					if m := spaced.FindString(c.Text); m != "" {
+						p.Report(lint.Warning, analysis.Diagnostic{
+							Pos: c.Pos(), End: c.End(), Message: "a directive has no space after //; write //" + strings.TrimLeft(m, "/ \t"),
+						})
+					} else if word := unknown(c); word != "" {
 						p.Report(lint.Warning, analysis.Diagnostic{
 							Pos: c.Pos(), End: c.End(), Message: "there is no directive //asyncgen:" + word + jsonfile.DidYouMean(word, words),
 						})
 					}
 					continue
 				}
-				if problem := wrong(p, c.Pos(), ids, reason, own, rules); problem != "" {
+				if problem := wrong(p, c, ids, reason, own, rules); problem != "" {
 					p.Report(lint.Warning, analysis.Diagnostic{Pos: c.Pos(), End: c.End(), Message: problem})
 				}
 			}
 		}
 	}
 }
+
+// spaced is a comment that would be a directive without the space. Other text that begins with asyncgen: may be about
+// directives.
+//
+//	// asyncgen:ignore AT001 it is short
+var spaced = regexp.MustCompile(`^//[ \t]+asyncgen:(?:ignore[ \t]+AT\d+|(?:kernel|pure|effects)$)`)
 
 // words are what may follow //asyncgen: in a comment. The generator reads all but ignore, and api is for the project
 // itself.
@@ -65,18 +75,18 @@ func unknown(c *ast.Comment) string {
 	return d.Name
 }
 
-// wrong says what is wrong with the directive at pos, or nothing.
-func wrong(p *lint.Pass, pos token.Pos, ids []string, reason, own string, rules []*analysis.Analyzer) string {
+// wrong says what is wrong with a directive, or nothing.
+func wrong(p *lint.Pass, c *ast.Comment, ids []string, reason, own string, rules []*analysis.Analyzer) string {
 	if len(ids) == 0 {
-		return "directive names no rule; write //asyncgen:ignore AT001 and the reason"
+		return "directive names no rule" + nearest(c.Text) + "; write //asyncgen:ignore AT001 and the reason"
 	}
 	var unused []string
 	for _, id := range ids {
 		i := slices.IndexFunc(rules, func(a *analysis.Analyzer) bool { return a.Name == id })
 		switch {
 		case i < 0 && id != own:
-			return "directive names " + id + ", which is no rule"
-		case i >= 0 && !p.ResultOf[rules[i]].(lint.Directives)[pos]:
+			return "directive names " + id + ", which is no rule" + jsonfile.DidYouMean(id, lint.IDs())
+		case i >= 0 && !p.ResultOf[rules[i]].(lint.Directives)[c.Pos()]:
 			unused = append(unused, id)
 		}
 	}
@@ -88,3 +98,19 @@ func wrong(p *lint.Pass, pos token.Pos, ids []string, reason, own string, rules 
 	}
 	return ""
 }
+
+// nearest says which rule a directive was probably to name, where it has something like one: AT06, at006.
+func nearest(text string) string {
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return ""
+	}
+	for id := range strings.SplitSeq(fields[1], ",") {
+		if almost.MatchString(id) && !slices.Contains(lint.IDs(), id) {
+			return ": there is no " + id + jsonfile.DidYouMean(id, lint.IDs())
+		}
+	}
+	return ""
+}
+
+var almost = regexp.MustCompile(`^(?i:AT)\d+$`)

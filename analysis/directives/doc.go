@@ -11,7 +11,8 @@
 //
 // The rule reports directives that have nothing to ignore, that name no rule or
 // one that does not exist, and that give no reason. It also reports comments
-// that begin like a directive and are none: //asyncgen:kernal marks nothing.
+// that begin like a directive and are none: //asyncgen:kernal marks nothing, and
+// nor does "// asyncgen:kernel" with its space.
 //
 // WRONG
 //

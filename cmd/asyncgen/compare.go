@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/compare"
@@ -89,6 +90,10 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 	}
 	if err == nil && *page != "" {
 		err = writePage(*page, result)
+	}
+	waits := func(d *compare.Device) bool { return d.Original.Sync.Waits > 0 }
+	if len(result.Rewritten)+len(result.Refused) == 0 && !slices.ContainsFunc(result.Devices, waits) {
+		e.message("compare: the program does not wait for a tensor of asyncgen; compare does not look at other libraries")
 	}
 	switch {
 	case err != nil:

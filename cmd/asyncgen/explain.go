@@ -10,6 +10,12 @@ import (
 	"github.com/asyncgen/asyncgen/gen"
 )
 
+// otherLibraries follows the page of a rule.
+const otherLibraries = `The code above is for asyncgen's own tensors. With another library write the
+same in its terms: keep the tensors, read after the loop. Neither the generator
+nor the fixes touch what uses it.
+`
+
 // explain prints the page of a rule or of a remark.
 func explain(ctx context.Context, e *env, args []string) int {
 	fs := e.flags("explain", `Explain prints what a code means, with examples: AT001 of a finding of
@@ -47,13 +53,18 @@ them all.`)
 		fmt.Fprint(e.stdout, page)
 		return exitOK
 	}
+	known := make([]string, 0, len(analysis.Suite))
 	for _, a := range analysis.Suite {
 		if a.Name == code {
-			fmt.Fprintf(e.stdout, "%s: %s\n", a.Name, a.Doc)
+			fmt.Fprintf(e.stdout, "%s: %s\n%s", a.Name, a.Doc, otherLibraries)
 			return exitOK
 		}
+		known = append(known, a.Name)
 	}
-	return e.trouble("explain: there is no code %q", code)
+	for _, page := range gen.Explanations() {
+		known = append(known, string(page.Code))
+	}
+	return e.trouble("explain: there is no code %q%s; \"asyncgen explain\" lists them", code, analysis.DidYouMean(code, known))
 }
 
 // ruleTable is one line for each rule of vet: its code, its severity, whether it has

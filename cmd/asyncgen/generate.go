@@ -41,6 +41,9 @@ The packages default to the one in the current folder. In a source file:
 		cfg.BuildFlags = []string{"-tags=" + *tags}
 	}
 	result, err := gen.Generate(ctx, cfg)
+	if errors.Is(err, gen.ErrNoKernel) && len(patterns) == 0 {
+		return e.trouble("%v in this folder; ./... stands for all packages below it", err)
+	}
 	if err != nil {
 		return e.trouble("%v", err)
 	}

@@ -178,7 +178,18 @@ func (e *env) parse(fs *flag.FlagSet, args []string) (code int, ok bool) {
 		fs.Usage()
 		return exitOK, false
 	}
-	return e.trouble("%s: %v: run \"asyncgen help %s\" for its flags", fs.Name(), err, fs.Name()), false
+	return e.trouble("%s: %v%s: run \"asyncgen help %s\" for its flags", fs.Name(), err, meantFlag(fs, err), fs.Name()), false
+}
+
+// meantFlag proposes the flag that was probably meant, if err is that there is no such flag.
+func meantFlag(fs *flag.FlagSet, err error) string {
+	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return ""
+	}
+	var known []string
+	fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+	return analysis.DidYouMean(name, known)
 }
 
 func help(ctx context.Context, e *env, args []string) int {

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,7 @@ type vetFlags struct {
 	fix, diff                bool
 	sarif                    string
 	rules, severity, tags    string
+	failOn                   string
 	tests                    bool
 	newFrom, report          string
 	baseline, writesBaseline string
@@ -41,6 +43,7 @@ func (v *vetFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&v.diff, "diff", false, "with -fix, print what would change instead of changing it")
 	fs.StringVar(&v.rules, "rules", "", "apply only these `rules`: AT001,AT010")
 	fs.StringVar(&v.severity, "severity", "warning", "report findings of this `severity` and worse: error, warning or info. Errors are what\nasyncgen.json makes errors")
+	fs.StringVar(&v.failOn, "fail-on", "", "exit with 1 only for findings of this `severity` and worse: error for errors alone (default: for all that\nare reported)")
 	fs.BoolVar(&v.tests, "tests", false, "report all findings in test files and helpers, too; without it, wrong timings and directives only")
 	fs.StringVar(&v.tags, "tags", "", "build `tags`, as for the go command")
 	fs.Func("profile", "know the tensor library that this `file` describes, too; may be repeated. The file asyncgen.json of the\nmodule can hold profiles as well", func(file string) error {
@@ -49,7 +52,7 @@ func (v *vetFlags) register(fs *flag.FlagSet) {
 	})
 	fs.StringVar(&v.newFrom, "new-from", "", "report only what is on, or refers to, lines changed since the work left this git `revision`")
 	fs.StringVar(&v.baseline, "baseline", "", "don't report the findings that are listed in this `file`")
-	fs.StringVar(&v.writesBaseline, "write-baseline", "", "list the findings in this `file` instead of reporting them")
+	fs.StringVar(&v.writesBaseline, "write-baseline", "", "list the findings in this `file` instead of reporting them; what it lists for other packages or rules\nthan are asked for stays")
 	fs.StringVar(&v.report, "report", "", "rank the findings by the time for which a run was blocked there, which this `file` tells: a program\nwrites it when the environment variable ASYNCGEN_REPORT names it")
 }
 
@@ -64,21 +67,31 @@ func (v *vetFlags) problem() string {
 	if _, err := lint.ParseSeverity(v.severity); err != nil {
 		return fmt.Sprintf("severity %q: %v", v.severity, err)
 	}
+	if v.failOn != "" {
+		if _, err := lint.ParseSeverity(v.failOn); err != nil {
+			return fmt.Sprintf("-fail-on=%s: %v", v.failOn, err)
+		}
+		if !lint.Severity(v.failOn).Reaches(lint.Severity(v.severity)) {
+			return fmt.Sprintf("-fail-on=%s is for findings that -severity=%s does not report", v.failOn, v.severity)
+		}
+	}
 	switch {
 	case v.diff && !v.fix:
 		return "-diff needs -fix"
 	case v.fix && v.json:
 		return "-json lists findings with their fixes; it goes without -fix"
-	case v.fix && (forms > 0 || v.sarif != "" || v.newFrom != "" || v.baseline != "" || v.report != ""):
-		return "-fix reports nothing; it goes with -rules, -tests and -tags only"
+	case v.fix && (forms > 0 || v.sarif != "" || v.newFrom != "" || v.baseline != "" || v.report != "" || v.failOn != ""):
+		return "-fix reports nothing; it goes with -diff, -rules, -severity, -profile, -tests and -tags only"
 	case forms > 1, v.writesBaseline != "" && v.sarif != "":
 		return "one of -json, -sarif=-, -github, -list and -write-baseline at a time"
+	case v.writesBaseline != "" && (v.newFrom != "" || v.baseline != "" || v.report != "" || v.failOn != ""):
+		return "-write-baseline lists all findings; it goes without -baseline, -new-from, -report and -fail-on"
 	case isPattern(v.sarif):
 		return fmt.Sprintf("-sarif=%s: want the name of a file, or - for standard output, before the packages", v.sarif)
 	}
 	for rule := range v.ruleIDs() {
 		if !isRule(rule) {
-			return fmt.Sprintf("unknown rule %q; \"asyncgen vet -list\" lists them", rule)
+			return fmt.Sprintf("unknown rule %q%s; \"asyncgen vet -list\" lists them", rule, analysis.DidYouMean(rule, lint.IDs()))
 		}
 	}
 	return ""
@@ -145,13 +158,19 @@ Rules:
 		return exitTrouble
 	}
 	cfg := v.config(e, patterns)
-	if v.fix {
-		changes, err := analysis.ApplyFixes(ctx, cfg, v.diff, e.stdout)
+	if v.fix && v.diff {
+		changes, err := analysis.ApplyFixes(ctx, cfg, true, e.stdout)
 		switch {
 		case err != nil:
 			return e.trouble("%v", err)
 		case changes:
 			return exitFindings
+		}
+		return exitOK
+	}
+	if v.fix {
+		if err := v.applyFixes(ctx, e, cfg); err != nil {
+			return e.trouble("%v", err)
 		}
 		return exitOK
 	}
@@ -165,21 +184,66 @@ Rules:
 		return e.trouble("%v", err)
 	}
 	if v.writesBaseline != "" {
-		if err := writeBaseline(v.writesBaseline, findings); err != nil {
+		if err := v.writeBaseline(ctx, e, cfg, findings); err != nil {
 			return e.trouble("%v", err)
 		}
 		return exitOK
 	}
-	if failure := cmp.Or(v.print(e, findings), sarif.write(findings)); failure != nil {
+	if failure := cmp.Or(v.print(e, findings, err == nil), sarif.write(findings, err == nil)); failure != nil {
 		return e.trouble("vet: %v", failure)
 	}
 	if err != nil {
 		return e.trouble("%v", err) // with what is known of the other packages
 	}
-	if len(findings) > 0 {
+	if slices.ContainsFunc(findings, func(f analysis.Finding) bool { return f.Severity.Reaches(lint.Severity(v.failOn)) }) {
 		return exitFindings
 	}
 	return exitOK
+}
+
+// applyFixes applies fixes and says what became of the findings.
+func (v *vetFlags) applyFixes(ctx context.Context, e *env, cfg analysis.Config) error {
+	quiet := cfg
+	quiet.Stderr = nil                    // what is said while fixing is said once
+	before, _ := analysis.Vet(ctx, quiet) // a failure is one of fixing, too
+	texts := make(map[string][]byte)      // of files with fixes, as they were
+	for _, f := range before {
+		for _, fix := range f.Fixes {
+			for _, edit := range fix.Edits {
+				texts[edit.Filename], _ = os.ReadFile(edit.Filename)
+			}
+		}
+	}
+	if _, err := analysis.ApplyFixes(ctx, cfg, false, e.stdout); err != nil {
+		return err
+	}
+	changed := 0
+	for name, text := range texts {
+		if now, err := os.ReadFile(name); err == nil && !bytes.Equal(now, text) {
+			changed++
+		}
+	}
+	after, err := analysis.Vet(ctx, quiet)
+	if err != nil {
+		return err
+	}
+	left, fixable := 0, 0
+	for _, f := range after {
+		if f.Severity.Reaches(lint.Severity(v.severity)) {
+			left++
+			fixable += min(len(f.Fixes), 1)
+		}
+	}
+	e.message("vet: %s changed; %s left, %d with a fix", count(changed, "file"), count(left, "finding"), fixable)
+	return nil
+}
+
+// count is a number of things: "1 file", "2 files".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprint(n, " ", what, "s")
 }
 
 // find returns the findings that the flags ask for, in their order. Beside an
@@ -203,6 +267,13 @@ func (v *vetFlags) find(ctx context.Context, e *env, cfg analysis.Config) ([]ana
 	findings, failure := analysis.Vet(ctx, cfg)
 	if failure != nil && len(findings) == 0 {
 		return nil, failure
+	}
+	if len(findings) == 0 {
+		if known, err := analysis.KnowsLibrary(ctx, cfg); err != nil {
+			return nil, err
+		} else if !known {
+			e.message("vet: nothing to look at: no package here uses a tensor library that is known")
+		}
 	}
 	var err error
 	if known != nil {
@@ -278,7 +349,7 @@ func openSARIF(name string) (*sarifFile, error) {
 	return &sarifFile{f, isNew, false}, nil
 }
 
-func (f *sarifFile) write(findings []analysis.Finding) error {
+func (f *sarifFile) write(findings []analysis.Finding, complete bool) error {
 	if f == nil {
 		return nil
 	}
@@ -292,7 +363,7 @@ func (f *sarifFile) write(findings []analysis.Finding) error {
 		}
 	}
 	f.written = true
-	return errors.Join(analysis.WriteSARIF(f, root, ownVersion(), findings), f.Close())
+	return errors.Join(analysis.WriteSARIF(f, root, ownVersion(), findings, complete), f.Close())
 }
 
 // close removes the file if it is new and nothing was written.
@@ -305,16 +376,38 @@ func (f *sarifFile) close() {
 	}
 }
 
-func writeBaseline(path string, findings []analysis.Finding) error {
-	b, err := analysis.NewBaseline(path, findings)
+// writeBaseline writes the findings to the file of the baseline. What that lists for packages and rules
+// that were not asked for stays.
+func (v *vetFlags) writeBaseline(ctx context.Context, e *env, cfg analysis.Config, findings []analysis.Finding) error {
+	b, err := analysis.NewBaseline(v.writesBaseline, findings)
 	if err != nil {
 		return err
 	}
-	return b.Write()
+	before := ""
+	if old, err := os.Stat(v.writesBaseline); err == nil && old.Size() > 0 {
+		known, err := analysis.ReadBaseline(v.writesBaseline)
+		if err != nil {
+			return fmt.Errorf("%w: it has something else in it than a baseline, and stays as it is", err)
+		}
+		folders, err := analysis.Folders(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		if err := b.KeepOthers(known, slices.Collect(maps.Values(folders)), cfg.Rules); err != nil {
+			return err
+		}
+		before = fmt.Sprintf(", and listed %d before", known.Len())
+	}
+	if err := b.Write(); err != nil {
+		return err
+	}
+	e.message("vet: %s lists %s%s", v.writesBaseline, count(b.Len(), "finding"), before)
+	return nil
 }
 
-// print prints the findings in the form that the flags ask for.
-func (v *vetFlags) print(e *env, findings []analysis.Finding) error {
+// print prints the findings in the form that the flags ask for. They are not complete if some packages could not be
+// analysed.
+func (v *vetFlags) print(e *env, findings []analysis.Finding, complete bool) error {
 	if v.json {
 		if findings == nil {
 			findings = []analysis.Finding{} // an empty list, not null
@@ -333,7 +426,7 @@ func (v *vetFlags) print(e *env, findings []analysis.Finding) error {
 	if v.github {
 		return analysis.WriteGitHub(e.stdout, root, findings)
 	}
-	return analysis.WriteSARIF(e.stdout, root, ownVersion(), findings)
+	return analysis.WriteSARIF(e.stdout, root, ownVersion(), findings, complete)
 }
 
 func isRule(id string) bool { return lint.RuleOf(id) != nil }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -33,7 +35,13 @@ func TestVetUsage(t *testing.T) {
 		"no such file or":      "vet -sarif=nowhere/out.sarif",
 		"-list and":            "vet -list -github",
 		"-fix reports nothing": "vet -fix -baseline=x",
-		"no such file":         "vet -baseline=nowhere.json",
+		"-write-baseline nowh": "vet -baseline=nowhere.json",
+		"without -baseline":    "vet -write-baseline=x -new-from=HEAD",
+		"it goes without":      "vet -write-baseline=x -baseline=x",
+		`mean "severity"?`:     "vet -severty=info",
+		`mean "AT009"?`:        "vet -rules=AT0009",
+		"does not report":      "vet -fail-on=info",
+		"-fail-on=loud: want":  "vet -fail-on=loud",
 		"nowhere":              "vet -new-from=nowhere",
 	} {
 		if message := oneLine(t, exitTrouble, strings.Fields(args)...); !strings.Contains(message, want) {
@@ -121,6 +129,7 @@ var x = tensor.Nothing
 		"loop/loop.go": loopSource,
 	})
 
+	const nothing = "asyncgen: vet: nothing to look at: no package here uses a tensor library that is known\n"
 	loop := filepath.Join("loop", "loop.go")
 	stdout, stderr, code := asyncgen(t, "vet", "./loop", "./clean")
 	if code != exitFindings || stderr != "" || !strings.HasPrefix(stdout, loop+":8:8: ") || strings.Count(stdout, "\n") != 1 {
@@ -136,7 +145,7 @@ var x = tensor.Nothing
 		t.Errorf("vet -json exits with %d and prints\n%s", code, stdout)
 	}
 
-	if stdout, stderr, code = asyncgen(t, "vet", "-json", "./clean"); code != exitOK || strings.TrimSpace(stdout) != "[]" {
+	if stdout, stderr, code = asyncgen(t, "vet", "-json", "./clean"); code != exitOK || strings.TrimSpace(stdout) != "[]" || stderr != nothing {
 		t.Errorf("vet -json of a clean package exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 
@@ -152,6 +161,10 @@ var x = tensor.Nothing
 	if code != exitTrouble || !strings.HasPrefix(stdout, loop+":8:8: ") || !strings.Contains(stderr, "undefined: tensor.Nothing") || !strings.Contains(stderr, "could not analyse all packages") {
 		t.Errorf("vet beside a broken package exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
+	stdout, _, _ = asyncgen(t, "vet", "-sarif=-", "./loop", "./broken")
+	if !strings.Contains(stdout, `"executionSuccessful": false`) {
+		t.Errorf("what vet -sarif knows of some packages is said to be all:\n%s", stdout)
+	}
 	if stdout, stderr, code = asyncgen(t, "vet", "-write-baseline=none.json", "./loop", "./broken"); code != exitTrouble || stdout != "" {
 		t.Errorf("vet -write-baseline beside a broken package exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
@@ -166,7 +179,7 @@ var x = tensor.Nothing
 		t.Errorf("vet with a wrong profile exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 
-	for form, want := range map[string]string{"-sarif=-": `"ruleId": "AT008"`, "-github": "::warning file=loop/loop.go,line=8,"} {
+	for form, want := range map[string]string{"-sarif=-": `"executionSuccessful": true`, "-github": "::warning file=loop/loop.go,line=8,"} {
 		if stdout, stderr, code = asyncgen(t, "vet", form, "./loop"); code != exitFindings || !strings.Contains(stdout, want) {
 			t.Errorf("vet %s exits with %d and prints\n%s%s", form, code, stdout, stderr)
 		}
@@ -175,7 +188,7 @@ var x = tensor.Nothing
 	if code != exitFindings || !strings.HasPrefix(stdout, "::warning ") || !strings.Contains(readText(t, "out.sarif"), `"ruleId": "AT008"`) {
 		t.Errorf("vet -github -sarif exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
-	if stdout, stderr, code = asyncgen(t, "vet", "-sarif", "out.sarif", "./clean"); code != exitOK || stdout+stderr != "" || !strings.Contains(readText(t, "out.sarif"), `"results": []`) {
+	if stdout, stderr, code = asyncgen(t, "vet", "-sarif", "out.sarif", "./clean"); code != exitOK || stdout != "" || stderr != nothing || !strings.Contains(readText(t, "out.sarif"), `"results": []`) {
 		t.Errorf("vet -sarif of a clean package exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 	if _, stderr, code = asyncgen(t, "vet", "-sarif", loop, "./loop"); code != exitTrouble || !strings.Contains(stderr, "something else in it than SARIF") {
@@ -204,6 +217,12 @@ var x = tensor.Nothing
 	if stdout, stderr, code = asyncgen(t, "vet", "-severity=error", "-github", "./loop"); code != exitFindings || !strings.HasPrefix(stdout, "::error ") || stderr != "" {
 		t.Errorf("vet -severity=error exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
+	if stdout, stderr, code = asyncgen(t, "vet", "./loop"); code != exitFindings || !strings.HasPrefix(stdout, loop+":8:8: error: blocking read") || stderr != "" {
+		t.Errorf("vet of an error exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if stdout, stderr, code = asyncgen(t, "vet", "-fail-on=error", "./loop"); code != exitFindings || stderr != "" {
+		t.Errorf("vet -fail-on=error of an error exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
 	if stdout, _, code = asyncgen(t, "vet", "-list"); code != exitOK || !strings.Contains(stdout, "  AT008  error (asyncgen.json)  -fix  ") || !strings.Contains(stdout, "  AT010  warning ") {
 		t.Errorf("vet -list exits with %d and prints\n%s", code, stdout)
 	}
@@ -224,8 +243,11 @@ var x = tensor.Nothing
 		t.Errorf("vet with wrong settings exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 	os.Remove("asyncgen.json")
+	if stdout, stderr, code = asyncgen(t, "vet", "-fail-on=error", "./loop"); code != exitOK || !strings.HasPrefix(stdout, loop+":8:8: blocking read") || stderr != "" {
+		t.Errorf("vet -fail-on=error of a warning exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
 
-	if stdout, stderr, code = asyncgen(t, "vet", "-write-baseline=base.json", "./loop"); code != exitOK || stdout+stderr != "" {
+	if stdout, stderr, code = asyncgen(t, "vet", "-write-baseline=base.json", "./loop"); code != exitOK || stdout != "" || stderr != "asyncgen: vet: base.json lists 1 finding\n" {
 		t.Errorf("vet -write-baseline exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 	if stdout, stderr, code = asyncgen(t, "vet", "-baseline=base.json", "./loop"); code != exitOK || stdout+stderr != "" {
@@ -246,7 +268,7 @@ var x = tensor.Nothing
 	if stdout, stderr, code = asyncgen(t, "vet", "-fix", "-diff", "./loop"); code != exitFindings || !strings.Contains(stdout, "+\t\t\tv := x.Item()\n") {
 		t.Errorf("vet -fix -diff exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
-	if stdout, stderr, code = asyncgen(t, "vet", "-fix", "./loop"); code != exitOK || stdout+stderr != "" {
+	if stdout, stderr, code = asyncgen(t, "vet", "-fix", "./loop"); code != exitOK || stdout != "" || stderr != "asyncgen: vet: 1 file changed; 0 findings left, 0 with a fix\n" {
 		t.Errorf("vet -fix exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 	if stdout, stderr, code = asyncgen(t, "vet", "./loop"); code != exitOK || stdout+stderr != "" {
@@ -332,5 +354,51 @@ func TestVetPatch(t *testing.T) {
 	}
 	if stdout, stderr, code := asyncgen(t, "vet", "-fix", "-diff", "./..."); code != exitOK || stdout+stderr != "" {
 		t.Errorf("after the patch vet -fix -diff exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+}
+
+// A baseline that was written for one package lost what it had for the others.
+func TestVetBaselineOfSome(t *testing.T) {
+	stubModule(t, map[string]string{"loop/loop.go": loopSource, "train/train.go": trainSource})
+	for _, c := range []struct{ name, args, stderr string }{
+		{"all", "./...", "base.json lists 2 findings"},
+		{"one package", "./loop", "base.json lists 2 findings, and listed 2 before"},
+		{"one rule", "-rules=AT007 ./...", "base.json lists 2 findings, and listed 2 before"},
+	} {
+		args := append([]string{"vet", "-write-baseline=base.json"}, strings.Fields(c.args)...)
+		if stdout, stderr, code := asyncgen(t, args...); code != exitOK || stdout != "" || stderr != "asyncgen: vet: "+c.stderr+"\n" {
+			t.Errorf("%s: vet -write-baseline exits with %d and prints\n%s%s", c.name, code, stdout, stderr)
+		}
+		if stdout, stderr, code := asyncgen(t, "vet", "-baseline=base.json", "./..."); code != exitOK || stdout+stderr != "" {
+			t.Errorf("%s: vet -baseline exits with %d and prints\n%s%s", c.name, code, stdout, stderr)
+		}
+	}
+	// What is mended, or no longer there, leaves.
+	put(t, "loop/loop.go", "package loop\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc Sum(x *tensor.Tensor) float64 { return x.Item() }\n")
+	if _, stderr, _ := asyncgen(t, "vet", "-write-baseline=base.json", "./loop"); !strings.Contains(stderr, "base.json lists 1 finding, and listed 2 before") {
+		t.Errorf("of a mended package: %s", stderr)
+	}
+	if err := os.RemoveAll("train"); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, _ := asyncgen(t, "vet", "-write-baseline=base.json", "./loop"); !strings.Contains(stderr, "base.json lists 0 findings, and listed 1 before") {
+		t.Errorf("without the other package: %s", stderr)
+	}
+	if message := oneLine(t, exitTrouble, "vet", "-write-baseline=go.mod", "./loop"); !strings.Contains(message, "stays as it is") {
+		t.Errorf("over another file: %s", message)
+	}
+}
+
+// An interrupt was reported as packages that can't be analysed.
+func TestVetInterrupted(t *testing.T) {
+	stubModule(t, map[string]string{"loop/loop.go": loopSource})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range []string{"vet ./...", "vet -fix ./...", "vet -fix -diff ./..."} {
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, &env{strings.NewReader(""), &stdout, &stderr}, strings.Fields(args))
+		if code != exitTrouble || stdout.Len() > 0 || stderr.String() != "asyncgen: vet: interrupted\n" {
+			t.Errorf("%s, interrupted, exits with %d and prints\n%s%s", args, code, &stdout, &stderr)
+		}
 	}
 }

@@ -38,6 +38,12 @@ func stale(x *tensor.Tensor) (sum float64) {
 		sum += x.Item() /* want `no finding of AT004 to` */ //asyncgen:ignore AT001,AT004 one of them
 	}
 	/* want `directive names no rule; write //asyncgen:ignore AT001 and the reason` */ //asyncgen:ignore because
+	/* want `directive names no rule: there is no AT06; did you mean "AT006"\?; write` */ //asyncgen:ignore AT06 because
+	/* want `directive names no rule: there is no at001; did you mean "AT001"\?; write` */ //asyncgen:ignore AT004,at001 because
+	/* want `a directive has no space after //; write //asyncgen:ignore AT006 \[AT031\]` */ // asyncgen:ignore AT006 because
+	/* want `a directive has no space after //; write //asyncgen:kernel \[AT031\]` */ // asyncgen:kernel
+	// asyncgen:ignore is a directive, and so is asyncgen:kernel.
+	// asyncgen:kernel marks functions.
 	/* want `directive names AT999, which is no rule` */ //asyncgen:ignore AT999 because
 	/* want `directive names no rule` */ //asyncgen:ignore
 	/* want `directive names no rule` */ //asyncgen:ignore AT001:because
