@@ -17,15 +17,14 @@ func Pages() map[string]string {
 	for _, r := range RuleTable() {
 		generated := "<!-- Code generated from analysis/" + r.folder + "/doc.go by go generate; DO NOT EDIT. -->\n\n"
 		pages[r.ID+".md"] = generated + "# " + r.ID + ": " + r.Title + "\n\n" + markdown(r.page) +
-			"\nSeverity: " + string(r.Severity) + ". [All rules](README.md), [settings](settings.md), [editors](editors.md).\n"
+			"\nSeverity: " + string(r.Severity) + ". [All rules](rules.md), [settings](settings.md), [editors](editors.md).\n"
 		fmt.Fprintf(&table, "| [%s](%s.md) | %s | %s | %s |\n", r.ID, r.ID, r.Title, r.Severity, r.fix())
 	}
-	pages["README.md"] = "<!-- Code generated from the pages of the rules by go generate; DO NOT EDIT. -->\n\n" +
+	pages["rules.md"] = "<!-- Code generated from the pages of the rules by go generate; DO NOT EDIT. -->\n\n" +
 		"# The rules of asyncgen vet\n\n" + table.String() + "\n" +
 		"The severity is that of the gravest finding of a rule; those of which the rule is less sure are infos, which\n" +
 		"`-severity=info` shows. The fixes are applied by `asyncgen vet -fix`. `asyncgen explain AT001` prints a page and\n" +
-		"`asyncgen vet -list` this table, with what a file `asyncgen.json` [says about the rules](settings.md). Findings\n" +
-		"can be seen in [editors](editors.md), too.\n"
+		"`asyncgen vet -list` this table, with what a file `asyncgen.json` [says about the rules](settings.md).\n"
 	return pages
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/asyncgen/asyncgen/analysis/internal/jsonfile"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
@@ -60,10 +59,6 @@ func WriteGitHub(w io.Writer, root string, findings []Finding) error {
 	}
 	return nil
 }
-
-// DidYouMean proposes the known word nearest to one that is not, if one is near:
-// "; did you mean "AT001"?".
-func DidYouMean(word string, known []string) string { return jsonfile.DidYouMean(word, known) }
 
 // Workflow commands end at the end of the line, and their properties at a colon
 // or comma.

@@ -317,6 +317,10 @@ func globOf(pattern string) (*regexp.Regexp, error) {
 	return glob, nil
 }
 
+// DidYouMean proposes the known word nearest to one that is not, if one is near:
+// "; did you mean "AT001"?".
+func DidYouMean(word string, known []string) string { return jsonfile.DidYouMean(word, known) }
+
 // IDs lists the ids of the rules in the program, in order.
 func IDs() []string { return slices.Sorted(maps.Keys(rules)) }
 

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/asyncgen/asyncgen/analysis"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/gen"
 )
 
@@ -64,7 +65,7 @@ them all.`)
 	for _, page := range gen.Explanations() {
 		known = append(known, string(page.Code))
 	}
-	return e.trouble("explain: there is no code %q%s; \"asyncgen explain\" lists them", code, analysis.DidYouMean(code, known))
+	return e.trouble("explain: there is no code %q%s; \"asyncgen explain\" lists them", code, lint.DidYouMean(code, known))
 }
 
 // ruleTable is one line for each rule of vet: its code, its severity, whether it has

@@ -23,6 +23,7 @@ import (
 	"syscall"
 
 	"github.com/asyncgen/asyncgen/analysis"
+	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen"
 )
@@ -189,7 +190,7 @@ func meantFlag(fs *flag.FlagSet, err error) string {
 	}
 	var known []string
 	fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
-	return analysis.DidYouMean(name, known)
+	return lint.DidYouMean(name, known)
 }
 
 func help(ctx context.Context, e *env, args []string) int {

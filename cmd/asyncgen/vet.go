@@ -91,7 +91,7 @@ func (v *vetFlags) problem() string {
 	}
 	for rule := range v.ruleIDs() {
 		if !isRule(rule) {
-			return fmt.Sprintf("unknown rule %q%s; \"asyncgen vet -list\" lists them", rule, analysis.DidYouMean(rule, lint.IDs()))
+			return fmt.Sprintf("unknown rule %q%s; \"asyncgen vet -list\" lists them", rule, lint.DidYouMean(rule, lint.IDs()))
 		}
 	}
 	return ""

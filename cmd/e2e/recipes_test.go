@@ -22,6 +22,30 @@ func TestRecipes(t *testing.T) {
 	t.Run("editor", func(t *testing.T) { testMatcher(t, dir) })
 	t.Run("workflow", func(t *testing.T) { testWorkflow(t, dir) })
 	t.Run("hook", func(t *testing.T) { testHook(t, dir) })
+	t.Run("page", func(t *testing.T) { testPage(t, dir) })
+}
+
+// testPage runs the commands of the linter's page, which has the tool in the path.
+func testPage(t *testing.T, dir string) {
+	tool, code := command(t, dir, "go", "tool", "-n", "asyncgen")
+	if code != 0 {
+		t.Fatal(tool)
+	}
+	t.Setenv("PATH", filepath.Dir(strings.TrimSpace(tool))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	put(t, dir, "loop/loop.go", waitingSource)
+	_, page, _ := strings.Cut(readText(t, "docs/linter/README.md"), "\n## Use\n")
+	n := 0
+	for _, m := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllStringSubmatch(page, -1) {
+		for line := range strings.Lines(m[1]) {
+			if out, code := command(t, dir, "bash", "-c", line); code > 1 {
+				t.Errorf("%s exits with %d and prints\n%s", line, code, out)
+			}
+			n++
+		}
+	}
+	if n < 5 {
+		t.Errorf("the page has %d commands to try", n)
+	}
 }
 
 const (
@@ -79,8 +103,8 @@ func testMatcher(t *testing.T, dir string) {
 			Command        string
 			ProblemMatcher struct {
 				Pattern struct {
-					Regexp                            string
-					File, Line, Column, Message, Code int
+					Regexp                                      string
+					File, Line, Column, Severity, Message, Code int
 				}
 			}
 		}
@@ -109,6 +133,7 @@ func testMatcher(t *testing.T, dir string) {
 		t.Fatalf("the task is not about all packages: %s", own)
 	}
 	for _, c := range []struct{ command, file, line, column, code, message string }{
+		{"echo '{\"rules\": {\"AT001\": \"error\"}}' > asyncgen.json; " + tool + " vet ./loop; code=$?; rm asyncgen.json; exit $code", "loop/loop.go", "8", "10", "AT001 error", "blocking read"},
 		{own, "loop/loop.go", "8", "10", "AT001", "blocking read"},
 		{tool + " vet -report=report ./loop", "loop/loop.go", "8", "10", "AT001", "blocking read"},
 		{"go vet -vettool=" + tool + " ./loop", "loop/loop.go", "8", "10", "AT001", "blocking read"},
@@ -128,13 +153,13 @@ func testMatcher(t *testing.T, dir string) {
 				if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsAbs(name) {
 					name = rel
 				}
-				places = append(places, fmt.Sprintf("%s %s %s %s", filepath.ToSlash(filepath.Clean(name)), m[p.Line], m[p.Column], m[p.Code]))
+				places = append(places, strings.TrimRight(fmt.Sprintf("%s %s %s %s %s", filepath.ToSlash(filepath.Clean(name)), m[p.Line], m[p.Column], m[p.Code], m[p.Severity]), " "))
 				if !strings.HasPrefix(m[p.Message], c.message) || strings.Contains(m[p.Message], "[AT") || strings.Contains(m[p.Message], "blocked for") {
 					t.Errorf("%s: the message is %q", c.command, m[p.Message])
 				}
 			}
 		}
-		if want := []string{fmt.Sprintf("%s %s %s %s", c.file, c.line, c.column, c.code)}; !slices.Equal(places, want) {
+		if want := []string{strings.TrimRight(fmt.Sprintf("%s %s %s %s", c.file, c.line, c.column, c.code), " ")}; !slices.Equal(places, want) {
 			t.Errorf("%s: the pattern finds %q, want %q in\n%s", c.command, places, want, out)
 		}
 	}
@@ -146,8 +171,10 @@ func testWorkflow(t *testing.T, dir string) {
 	if len(commands) != 1 {
 		t.Fatalf("the workflow runs %q, want one command", commands)
 	}
+	outputs := filepath.Join(dir, "outputs")
+	t.Setenv("GITHUB_OUTPUT", outputs)
 	out, code := command(t, dir, "bash", "-e", "-c", commands[0])
-	if code != 1 || !strings.Contains(out, "::warning file=loop/loop.go,line=8,endLine=8,col=10,") {
+	if code != 1 || readText(t, outputs) != "code=1\n" || !strings.Contains(out, "::warning file=loop/loop.go,line=8,endLine=8,col=10,") {
 		t.Errorf("%s exits with %d and prints\n%s", commands[0], code, out)
 	}
 	name := fields(t, "testdata/recipes/lint.yml", "sarif_file")[0]
@@ -163,7 +190,7 @@ func testWorkflow(t *testing.T, dir string) {
 	}
 	put(t, dir, "nowhere/a.go", "package nowhere\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nvar x = tensor.Nothing\n")
 	defer os.RemoveAll(filepath.Join(dir, "nowhere"))
-	if out, code = command(t, dir, "bash", "-e", "-c", commands[0]); code != 2 {
+	if out, code = command(t, dir, "bash", "-e", "-c", commands[0]); code != 2 || readText(t, outputs) != "code=1\ncode=2\n" {
 		t.Errorf("%s exits with %d although a package does not compile:\n%s", commands[0], code, out)
 	}
 }
@@ -185,6 +212,9 @@ func testHook(t *testing.T, dir string) {
 		}
 	}
 	git("init", "-q")
+	if out, code := command(t, dir, hook[0], hook[1:]...); hook[0] != "pre-commit" && (code != 1 || strings.Count(out, "[AT001]") != 1) {
+		t.Errorf("before the first commit %v exits with %d and prints\n%s", hook, code, out)
+	}
 	git("add", "go.mod", "go.sum", "loop")
 	git("commit", "-q", "-m", "first")
 	for _, c := range []struct {
