@@ -134,7 +134,7 @@ func goList(ctx context.Context, cfg Config, flags ...string) ([]string, error) 
 	cmd := exec.CommandContext(ctx, "go", append(append(args, "--"), cfg.Patterns...)...)
 	cmd.Dir = cfg.Dir
 	out, err := cmd.Output()
-	if ctx.Err() != nil {
+	if interrupted(ctx, err, "") {
 		return nil, errInterrupted
 	}
 	if err != nil {
@@ -214,11 +214,22 @@ func fixable() (ids []string) {
 
 var errInterrupted = errors.New("vet: interrupted")
 
+// interrupted reports whether the go command has failed with err and with these messages because of an interrupt.
+// A terminal sends it to all programs, and so it may be over before ctx is.
+func interrupted(ctx context.Context, err error, stderr string) bool {
+	const signal = "signal: interrupt"
+	exit := (*exec.ExitError)(nil)
+	return ctx.Err() != nil || errors.As(err, &exit) && (exit.String() == signal || strings.Contains(stderr, signal))
+}
+
 // vet runs go vet and returns what it prints. Packages that can't be analysed for
 // lack of C are skipped.
 func vet(ctx context.Context, cfg Config, flags ...string) (*bytes.Buffer, error) {
 	stdout, stderr, err := goVet(ctx, cfg, flags...)
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil && announcements.ReplaceAllString(stderr, "") != "" {
+	if interrupted(ctx, err, stderr) {
+		return stdout, errInterrupted
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && announcements.ReplaceAllString(stderr, "") != "" {
 		rest, reasons, cause := withoutC(ctx, cfg)
 		if cause == nil {
 			stdout, stderr, err = new(bytes.Buffer), "", nil
@@ -237,7 +248,7 @@ func vet(ctx context.Context, cfg Config, flags ...string) (*bytes.Buffer, error
 		}
 		io.WriteString(cfg.Stderr, stderr)
 	}
-	if ctx.Err() != nil {
+	if interrupted(ctx, err, stderr) {
 		return stdout, errInterrupted
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

@@ -56,3 +56,12 @@ func TestCompareTrouble(t *testing.T) {
 		}
 	}
 }
+
+// A program of another library was found to be identical, as if it had been looked at.
+func TestCompareOtherLibrary(t *testing.T) {
+	userModule(t, "package main\n\nfunc main() { print(\"no tensor\") }\n")
+	stdout, stderr, code := asyncgen(t, "compare", "-count=1", "-device=cpu", ".")
+	if code != exitOK || !strings.Contains(stdout, "identical") || stderr != "asyncgen: compare: the program does not wait for a tensor of asyncgen; compare does not look at other libraries\n" {
+		t.Errorf("compare exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+}

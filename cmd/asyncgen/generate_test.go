@@ -118,8 +118,11 @@ func TestGenerate(t *testing.T) {
 
 func TestGenerateTrouble(t *testing.T) {
 	userModule(t, strings.ReplaceAll(userSource, "//asyncgen:kernel", "//"))
-	if message := oneLine(t, exitTrouble, "generate"); !strings.Contains(message, "no function is marked") {
+	if message := oneLine(t, exitTrouble, "generate"); !strings.Contains(message, "no function is marked with //asyncgen:kernel in this folder; ./... stands for") {
 		t.Errorf("no kernel: %q", message)
+	}
+	if message := oneLine(t, exitTrouble, "-check", "./..."); !strings.HasSuffix(message, "no function is marked with //asyncgen:kernel\n") {
+		t.Errorf("no kernel below: %q", message)
 	}
 	if message := oneLine(t, exitTrouble, "generate", "./nothing"); !strings.Contains(message, "nothing") {
 		t.Errorf("no package: %q", message)
@@ -171,7 +174,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("explain %s exits with %d:\n%s", code, exit, stdout)
 		}
 	}
-	if stdout, _, exit := asyncgen(t, "explain", "at001"); exit != exitOK || !strings.HasPrefix(stdout, "AT001: ") {
+	if stdout, _, exit := asyncgen(t, "explain", "at001"); exit != exitOK || !strings.HasPrefix(stdout, "AT001: ") || !strings.Contains(stdout, "With another library") {
 		t.Errorf("explain at001 exits with %d:\n%s", exit, stdout)
 	}
 	list, _, exit := asyncgen(t, "explain")
@@ -189,6 +192,9 @@ func TestExplain(t *testing.T) {
 	all, _, exit := asyncgen(t, "explain", "-all")
 	if pages := strings.Count(list, "\n  A"); exit != exitOK || strings.Count("\n"+all, "\nAT")+strings.Count(all, "\nAG") < pages {
 		t.Errorf("explain -all exits with %d and prints fewer than %d pages:\n%s", exit, pages, all)
+	}
+	if message := oneLine(t, exitTrouble, "explain", "AG20"); !strings.Contains(message, `did you mean "AG`) || !strings.Contains(message, `"asyncgen explain" lists them`) {
+		t.Errorf("explain of no code says %q", message)
 	}
 	for _, args := range [][]string{{"explain", "-all", "AT001"}, {"explain", "AG000"}, {"explain", "AG201", "AG202"}} {
 		oneLine(t, exitTrouble, args...)

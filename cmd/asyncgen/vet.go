@@ -40,7 +40,7 @@ func (v *vetFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&v.sarif, "sarif", "", "write the findings to this `file` as SARIF 2.1.0, beside what is printed; - prints them so")
 	fs.BoolVar(&v.github, "github", false, "print the findings as annotations for GitHub's workflows")
 	fs.BoolVar(&v.fix, "fix", false, "apply the safe fixes instead of reporting")
-	fs.BoolVar(&v.diff, "diff", false, "with -fix, print what would change instead of changing it")
+	fs.BoolVar(&v.diff, "diff", false, "with -fix, print what would change instead of changing it, a patch for git apply -p0")
 	fs.StringVar(&v.rules, "rules", "", "apply only these `rules`: AT001,AT010")
 	fs.StringVar(&v.severity, "severity", "warning", "report findings of this `severity` and worse: error, warning or info. Errors are what\nasyncgen.json makes errors")
 	fs.StringVar(&v.failOn, "fail-on", "", "exit with 1 only for findings of this `severity` and worse: error for errors alone (default: for all that\nare reported)")
@@ -133,7 +133,7 @@ suppressed by a comment, on the line or the line above:
 The same rules run as "go vet -vettool=$(which asyncgen)" and, with their
 safe fixes, as "go fix -fixtool=$(which asyncgen)". What asyncgen.json, in the
 folder of the packages or above it in their module or workspace, says about
-rules holds for all of them:
+rules holds for all of them, but only asyncgen vet has a baseline:
 
 	{"rules": {"AT024": "off", "AT001": "error"}, "paths": {"internal/old": {"all": "off"}}}
 

@@ -384,6 +384,9 @@ func TestVetBaselineOfSome(t *testing.T) {
 	if _, stderr, _ := asyncgen(t, "vet", "-write-baseline=base.json", "./loop"); !strings.Contains(stderr, "base.json lists 0 findings, and listed 1 before") {
 		t.Errorf("without the other package: %s", stderr)
 	}
+	if message := oneLine(t, exitTrouble, "vet", "-write-baseline=go.mod/base.json", "./loop"); !strings.Contains(message, "write "+filepath.Join("go.mod/base.json")+": ") {
+		t.Errorf("to where nothing can be written: %s", message)
+	}
 	if message := oneLine(t, exitTrouble, "vet", "-write-baseline=go.mod", "./loop"); !strings.Contains(message, "stays as it is") {
 		t.Errorf("over another file: %s", message)
 	}
@@ -392,13 +395,27 @@ func TestVetBaselineOfSome(t *testing.T) {
 // An interrupt was reported as packages that can't be analysed.
 func TestVetInterrupted(t *testing.T) {
 	stubModule(t, map[string]string{"loop/loop.go": loopSource})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, args := range []string{"vet ./...", "vet -fix ./...", "vet -fix -diff ./..."} {
-		var stdout, stderr bytes.Buffer
-		code := run(ctx, &env{strings.NewReader(""), &stdout, &stderr}, strings.Fields(args))
-		if code != exitTrouble || stdout.Len() > 0 || stderr.String() != "asyncgen: vet: interrupted\n" {
-			t.Errorf("%s, interrupted, exits with %d and prints\n%s%s", args, code, &stdout, &stderr)
+	vet := func(ctx context.Context) {
+		t.Helper()
+		for _, args := range []string{"vet ./...", "vet -fix ./...", "vet -fix -diff ./..."} {
+			var stdout, stderr bytes.Buffer
+			code := run(ctx, &env{strings.NewReader(""), &stdout, &stderr}, strings.Fields(args))
+			if code != exitTrouble || stdout.Len() > 0 || stderr.String() != "asyncgen: vet: interrupted\n" {
+				t.Errorf("%s, interrupted, exits with %d and prints\n%s%s", args, code, &stdout, &stderr)
+			}
 		}
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	vet(ctx)
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip(err)
+	}
+	// A terminal interrupts the go command, too, which may end first.
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\nkill -INT $$\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	vet(t.Context())
 }
