@@ -212,7 +212,13 @@ func fixable() (ids []string) {
 	return ids
 }
 
-var errInterrupted = errors.New("vet: interrupted")
+// errInterrupted is context.Canceled, in the words of a command.
+var errInterrupted error = interruption{}
+
+type interruption struct{}
+
+func (interruption) Error() string        { return "vet: interrupted" }
+func (interruption) Is(target error) bool { return target == context.Canceled }
 
 // interrupted reports whether the go command has failed with err and with these messages because of an interrupt.
 // A terminal sends it to all programs, and so it may be over before ctx is.

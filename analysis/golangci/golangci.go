@@ -36,7 +36,7 @@
 //
 // Findings, their fixes, the directives that suppress them and what the files
 // asyncgen.json say about rules are those of asyncgen vet. The file in the current
-// folder, or the nearest above that has one, may name profiles, too. Findings that
+// folder, or the nearest above in its module, may name profiles, too. Findings that
 // golangci-lint has kept are forgotten when such a file or a profile changes.
 package golangci
 

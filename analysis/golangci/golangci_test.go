@@ -57,6 +57,7 @@ func TestSettings(t *testing.T) {
 // A file that names profiles is found as asyncgen vet finds it.
 func TestProfiles(t *testing.T) {
 	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/user\n")
 	write(t, filepath.Join(dir, "asyncgen.json"), `{"profiles": ["acme.json"]}`)
 	write(t, filepath.Join(dir, "acme.json"), `{"name": "acme", "async": true, "core": ["example.com/acme"], "tensors": ["example.com/acme.T"]}`)
 	below := filepath.Join(dir, "a", "b")
