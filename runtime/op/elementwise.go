@@ -485,6 +485,49 @@ var (
 		},
 		Domain: []Interval{{1, 10}},
 	})
+	// Dropout is x times a constant c1, or 0 where the second operand, a number from [0, 1), is less than
+	// a constant c0. NaN stays NaN.
+	Dropout = define(&Def{
+		Name: "Dropout", Tensors: 2, Scalars: 2, Types: Floats, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr {
+			return k.Mul(x[0], k.Where(k.Lt(x[1], x[2]), like(0, x[0]), x[3]))
+		},
+		Ref: func(x ...float64) float64 {
+			if x[1] < x[2] {
+				return x[0] * 0
+			}
+			return x[0] * x[3]
+		},
+		Domain: []Interval{{-10, 10}, {0, 1}, {0, 1}, {1, 10}},
+	})
+	// Waiting is how long an event with rate x[1] takes: it is exponentially distributed if x[0] is
+	// uniformly distributed in [0, 1). With rate 0 it is Inf or NaN, which come last in any order.
+	Waiting = define(&Def{
+		Name: "Waiting", Tensors: 2, Types: Floats, Unlisted: true,
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Div(k.Neg(k.Log1p(k.Neg(x[0]))), x[1]) },
+		Ref:    func(x ...float64) float64 { return -math.Log1p(-x[0]) / x[1] },
+		Domain: []Interval{{0, 0.99}, {0.1, 10}}, ULP: 3,
+	})
+	// Before reports whether x is before y in a sorted list, in which NaNs come last.
+	Before = define(&Def{
+		Name: "Before", Tensors: 2, Types: Numbers, Bool: true, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr {
+			return k.Or(k.Lt(x[0], x[1]), k.And(k.Ne(x[1], x[1]), k.Eq(x[0], x[0])))
+		},
+		Ref: func(x ...float64) float64 { return truth(x[0] < x[1] || math.IsNaN(x[1]) && !math.IsNaN(x[0])) },
+	})
+	// NotAfter reports whether x is before y or equal to it, where NaNs are equal.
+	NotAfter = define(&Def{
+		Name: "NotAfter", Tensors: 2, Types: Numbers, Bool: true, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(k.Le(x[0], x[1]), k.Ne(x[1], x[1])) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] <= x[1] || math.IsNaN(x[1])) },
+	})
+	// Clamped is the sum of x and c0, at most c1.
+	Clamped = define(&Def{
+		Name: "Clamped", Tensors: 1, Scalars: 2, Types: Numbers, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Min(k.Add(x[0], x[1]), x[2]) },
+		Ref:  func(x ...float64) float64 { return math.Min(x[0]+x[1], x[2]) },
+	})
 )
 
 // like is the constant c in x's element type.

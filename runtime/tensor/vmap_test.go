@@ -310,6 +310,20 @@ func structuralCalls(on device.Device) []structuralCall {
 		{"AdaptiveAvgPool2D evenly", nil, op.Floats, [][]int{{4, 6}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AdaptiveAvgPool2D(2, 3) }},
 		{"Interpolate", nil, op.Floats, [][]int{{2, 3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
 			return x[0].Interpolate(tensor.Bilinear, 5, 2).Interpolate(tensor.Nearest, 3, 3)
+		{"Dropout", []*op.Def{op.Dropout}, op.Floats, [][]int{{2, 9}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return tensor.NewGenerator(1).Dropout(x[0], 0.5)
+		}},
+		{"Multinomial", []*op.Def{op.Waiting}, op.Floats, [][]int{{2, 5}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return tensor.NewGenerator(1).Multinomial(x[0].Abs(), 4, false)
+		}},
+		{"Multinomial with replacement", nil, op.Floats, [][]int{{2, 5}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return tensor.NewGenerator(1).Multinomial(x[0].Square(), 9, true)
+		}},
+		{"SearchSorted", []*op.Def{op.Before, op.Clamped}, op.Numbers, [][]int{{5}, {2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return x[0].Sort(0, tensor.Ascending).SearchSorted(x[1], false)
+		}},
+		{"SearchSorted from the right", []*op.Def{op.NotAfter}, op.Numbers, [][]int{{2, 5}, {2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return x[0].Sort(1, tensor.Ascending).SearchSorted(x[1], true)
 		}},
 		{"constants", nil, op.Floats, [][]int{{2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.On(on).Ones(3) }},
 	}

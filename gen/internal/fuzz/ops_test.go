@@ -41,6 +41,13 @@ var neverMade = map[string]string{
 	"SliceI64":        "and this of Slice",
 	"MaskedSelect":    "the shapes of programs do not depend on values",
 	"Float32sContext": "it is Float32s with an error, as ItemContext is Item",
+	"Bernoulli":       "it compares what Rand draws",
+	"Dropout":         "it compares what Rand draws",
+	"Multinomial":     "it sorts what Rand draws",
+	"Permutation":     "it sorts what RandInt draws",
+	"RandLike":        "it is Rand of a shape",
+	"RandnLike":       "it is Randn of a shape",
+	"SearchSorted":    "it is made of operations that programs have",
 }
 
 // Every function that enqueues work or waits for it is in some program.
