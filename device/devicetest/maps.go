@@ -30,6 +30,7 @@ var judges = map[kernel.Prim]judge{
 	kernel.PrimMax:   {exact: true, two: nanWins(math.Max), ints: func(x, y int64) int64 { return max(x, y) }},
 	kernel.PrimMin:   {exact: true, two: nanWins(math.Min), ints: func(x, y int64) int64 { return min(x, y) }},
 	kernel.PrimPow:   {two: raised, ints: power},
+	kernel.PrimMod:   {exact: true, two: math.Mod},
 	kernel.PrimSqrt:  {exact: true, one: math.Sqrt},
 	kernel.PrimExp:   {one: exponential},
 	kernel.PrimExpm1: {one: math.Expm1},
@@ -42,15 +43,30 @@ var judges = map[kernel.Prim]judge{
 	kernel.PrimFloor: {exact: true, one: math.Floor},
 	kernel.PrimCeil:  {exact: true, one: math.Ceil},
 	kernel.PrimRound: {exact: true, one: math.RoundToEven},
+	kernel.PrimShl:   {ints: func(x, n int64) int64 { return low(new(big.Int).Lsh(big.NewInt(x), shift(n))) }},
+	kernel.PrimShr:   {ints: func(x, n int64) int64 { return low(new(big.Int).Rsh(big.NewInt(x), shift(n))) }},
 	kernel.PrimEq:    {holds: func(x, y float64) bool { return x == y }, bools: func(x, y bool) bool { return x == y }},
 	kernel.PrimNe:    {holds: func(x, y float64) bool { return x != y }, bools: func(x, y bool) bool { return x != y }},
 	kernel.PrimLt:    {holds: func(x, y float64) bool { return x < y }},
 	kernel.PrimLe:    {holds: func(x, y float64) bool { return x <= y }},
-	kernel.PrimAnd:   {bools: func(x, y bool) bool { return x && y }},
-	kernel.PrimOr:    {bools: func(x, y bool) bool { return x || y }},
-	kernel.PrimNot:   {bools: func(x, _ bool) bool { return !x }},
+	kernel.PrimAnd:   {bools: func(x, y bool) bool { return x && y }, ints: func(x, y int64) int64 { return ^(^x | ^y) }},
+	kernel.PrimOr:    {bools: func(x, y bool) bool { return x || y }, ints: func(x, y int64) int64 { return ^(^x & ^y) }},
+	kernel.PrimNot:   {bools: func(x, _ bool) bool { return !x }, ints: func(x, _ int64) int64 { return -1 - x }},
 	kernel.PrimWhere: {}, // testWhere
 	kernel.PrimCast:  {}, // testCast
+}
+
+// shift is by how many binary digits a count shifts.
+func shift(n int64) uint {
+	if n < 0 || n > 64 {
+		return 64
+	}
+	return uint(n)
+}
+
+// low is x modulo 2**64.
+func low(x *big.Int) int64 {
+	return int64(new(big.Int).And(x, new(big.Int).SetUint64(math.MaxUint64)).Uint64())
 }
 
 func flipped(x float64) float64 {

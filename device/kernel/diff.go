@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/asyncgen/asyncgen/device"
+import (
+	"sync"
+
+	"github.com/asyncgen/asyncgen/device"
+)
 
 // Diff is the derivative of e with respect to its operand arg, in the type of e, simplified as Apply
 // does. It is 0 if e does not depend on the operand, or only through integers, comparisons or
@@ -37,7 +41,9 @@ func (d *differentiator) of(e *Expr) *Expr {
 }
 
 func (d *differentiator) derive(e *Expr) *Expr {
-	switch {
+	switch rule := ruleOf(e); {
+	case rule != nil:
+		return d.chain(rule.in, func(k int) *Expr { return rule.partial(e, rule.in[k]) })
 	case e.kind == Operand && e.Index() == d.arg:
 		return Const(1, e.dtype)
 	case e.kind != Application:
@@ -58,13 +64,18 @@ func (d *differentiator) derive(e *Expr) *Expr {
 	if partial == nil {
 		return nil
 	}
+	return d.chain(e.In(), func(k int) *Expr { return partial(e, k) })
+}
+
+// chain is the sum of the partial derivatives with respect to in, each times the derivative of that one.
+func (d *differentiator) chain(in []*Expr, partial func(k int) *Expr) *Expr {
 	var sum *Expr
-	for k, x := range e.In() {
+	for k, x := range in {
 		dx := d.of(x)
 		if dx == nil {
 			continue
 		}
-		term := Mul(partial(e, k), dx)
+		term := Mul(partial(k), dx)
 		if sum == nil {
 			sum = term
 		} else {
@@ -77,6 +88,40 @@ func (d *differentiator) derive(e *Expr) *Expr {
 func orZero(e *Expr, dt device.DType) *Expr {
 	if e == nil {
 		return Const(0, dt)
+	}
+	return e
+}
+
+// A rule is the derivative of an application that is given rather than derived.
+type rule struct {
+	in      []*Expr
+	partial func(e, x *Expr) *Expr // the derivative of e with respect to x, which is one of in
+}
+
+var rules struct {
+	sync.RWMutex
+	of map[*Expr]*rule
+}
+
+func ruleOf(e *Expr) *rule {
+	rules.RLock()
+	defer rules.RUnlock()
+	return rules.of[e]
+}
+
+// withDerivative returns e. From now on, the derivative of e is that of a function of in, whatever e is made of. The
+// function's own derivatives are partial; it is a constant if in is empty.
+func withDerivative(e *Expr, partial func(e, x *Expr) *Expr, in ...*Expr) *Expr {
+	if e.kind != Application {
+		return e // it was simplified, and its derivative is known
+	}
+	rules.Lock()
+	defer rules.Unlock()
+	if rules.of == nil {
+		rules.of = map[*Expr]*rule{}
+	}
+	if rules.of[e] == nil {
+		rules.of[e] = &rule{in, partial}
 	}
 	return e
 }

@@ -22,6 +22,7 @@ const (
 	PrimMax
 	PrimMin
 	PrimPow // int64: x**-n is 1/x**n, truncated; a negative power of 0 panics like a zero divisor
+	PrimMod // what truncated division leaves, with the sign of the dividend
 	PrimSqrt
 	PrimExp
 	PrimExpm1
@@ -34,11 +35,13 @@ const (
 	PrimFloor
 	PrimCeil
 	PrimRound // half to even
+	PrimShl   // from 64 on and below 0, a count shifts all bits out
+	PrimShr   // of the number with its sign; counts as PrimShl
 	PrimEq
 	PrimNe
 	PrimLt
 	PrimLe
-	PrimAnd
+	PrimAnd // int64: bit by bit, as the next two
 	PrimOr
 	PrimNot
 	PrimWhere // the second operand where the first is true, else the third
@@ -107,6 +110,13 @@ func init() { // an initialiser would refer to itself: the derivatives use the t
 		PrimMin: {"min", 2, "min(x, y)", funcs(minimum[float32], minimum[float64], minimum[int64]),
 			func(e *Expr, k int) *Expr { return winner(e.in[k], e.in[1-k]) }},
 		PrimPow: {"pow", 2, "pow(x, y)", funcs(pow32, pow64, powInt), partialPow},
+		PrimMod: {"mod", 2, "fmod(x, y)", funcs(mod32, math.Mod),
+			func(e *Expr, k int) *Expr {
+				if k == 0 {
+					return like(e, 1)
+				}
+				return Neg(Trunc(Div(e.in[0], e.in[1])))
+			}},
 		PrimSqrt: {"sqrt", 1, "sqrt(x)", float(math.Sqrt),
 			func(e *Expr, _ int) *Expr { return Div(like(e, 0.5), e) }},
 		PrimExp: {"exp", 1, "exp(x)", funcs(exp32, exp64),
@@ -130,13 +140,15 @@ func init() { // an initialiser would refer to itself: the derivatives use the t
 		PrimFloor: {"floor", 1, "floor(x)", float(math.Floor), nil},
 		PrimCeil:  {"ceil", 1, "ceil(x)", float(math.Ceil), nil},
 		PrimRound: {"round", 1, "rint(x)", float(math.RoundToEven), nil},
+		PrimShl:   {"shl", 2, "x << y", funcs(func(x, n int64) int64 { return x << uint64(n) }), nil},
+		PrimShr:   {"shr", 2, "x >> y", funcs(func(x, n int64) int64 { return x >> uint64(n) }), nil},
 		PrimEq:    {"eq", 2, "x == y", funcs(eq[float32], eq[float64], eq[int64], eq[bool]), nil},
 		PrimNe:    {"ne", 2, "x != y", funcs(ne[float32], ne[float64], ne[int64], ne[bool]), nil},
 		PrimLt:    {"lt", 2, "x < y", funcs(lt[float32], lt[float64], lt[int64]), nil},
 		PrimLe:    {"le", 2, "x <= y", funcs(le[float32], le[float64], le[int64]), nil},
-		PrimAnd:   {"and", 2, "x && y", funcs(func(x, y bool) bool { return x && y }), nil},
-		PrimOr:    {"or", 2, "x || y", funcs(func(x, y bool) bool { return x || y }), nil},
-		PrimNot:   {"not", 1, "!x", funcs(func(x bool) bool { return !x }), nil},
+		PrimAnd:   {"and", 2, "x && y", funcs(func(x, y bool) bool { return x && y }, func(x, y int64) int64 { return x & y }), nil},
+		PrimOr:    {"or", 2, "x || y", funcs(func(x, y bool) bool { return x || y }, func(x, y int64) int64 { return x | y }), nil},
+		PrimNot:   {"not", 1, "!x", funcs(func(x bool) bool { return !x }, func(x int64) int64 { return ^x }), nil},
 		// Diff itself knows the derivatives of where and cast.
 		PrimWhere: {"where", 3, "x ? y : z", funcs(where[float32], where[float64], where[int64], where[bool]), nil},
 		PrimCast:  {"cast", 1, "", [5]any{}, nil},
@@ -223,6 +235,9 @@ func absInt(x int64) int64 {
 	}
 	return x
 }
+
+// mod32 is exact, as the result of math.Mod is a multiple of the lesser operand's last place.
+func mod32(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }
 
 func powInt(x, n int64) int64 {
 	if n < 0 {

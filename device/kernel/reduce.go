@@ -16,8 +16,8 @@ const (
 	ReduceProd                // of numbers; 1 if there are none
 	ReduceMax                 // of numbers; if there are none, the least value, -Inf for floats
 	ReduceMin                 // of numbers; if there are none, the greatest value, +Inf for floats
-	ReduceAll                 // of bools; true if there are none
-	ReduceAny                 // of bools; false if there are none
+	ReduceAll                 // of bools, or of the bits of integers; true if there are none
+	ReduceAny                 // of bools, or of the bits of integers; false if there are none
 )
 
 var reducers = [...]struct {
@@ -29,7 +29,7 @@ var reducers = [...]struct {
 	ReduceProd: {"prod", PrimMul, func(dt device.DType) uint64 { return BitsOf(1, dt) }},
 	ReduceMax:  {"max", PrimMax, func(dt device.DType) uint64 { return BitsOf(math.Inf(-1), dt) }},
 	ReduceMin:  {"min", PrimMin, func(dt device.DType) uint64 { return BitsOf(math.Inf(1), dt) }},
-	ReduceAll:  {"all", PrimAnd, func(dt device.DType) uint64 { return BitsOf(1, dt) }},
+	ReduceAll:  {"all", PrimAnd, func(dt device.DType) uint64 { return BitsOf(-1, dt) }},
 	ReduceAny:  {"any", PrimOr, func(dt device.DType) uint64 { return BitsOf(0, dt) }},
 }
 

@@ -57,6 +57,7 @@ func simplify(n Expr) *Expr {
 		}
 	case PrimAnd:
 		switch {
+		case n.dtype != device.Bool:
 		case x == y || isConst(y, 1):
 			return x
 		case isConst(x, 1):
@@ -66,6 +67,7 @@ func simplify(n Expr) *Expr {
 		}
 	case PrimOr:
 		switch {
+		case n.dtype != device.Bool:
 		case x == y || isConst(y, 0):
 			return x
 		case isConst(x, 0):

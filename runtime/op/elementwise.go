@@ -67,6 +67,79 @@ var (
 			return x[1]
 		},
 	})
+	Fmod = define(&Def{
+		Name: "Fmod", Tensors: 2, Types: Numbers,
+		Doc: "returns what is left of t when it is divided by y and the quotient is rounded towards zero, element by element, with broadcasting. It has the sign of t, and no rounding error. " +
+			"For floats it is NaN where y is 0; an integer divided by zero is an error that travels with the result.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Mod(x[0], x[1]) },
+		Ref:    func(x ...float64) float64 { return math.Mod(x[0], x[1]) },
+		Domain: []Interval{{-10, 10}, {1, 10}},
+		Fails:  true,
+	})
+	Remainder = define(&Def{
+		Name: "Remainder", Tensors: 2, Types: Numbers,
+		Doc: "returns t modulo y, element by element, with broadcasting: what is left of t when it is divided by y and the quotient is rounded down. It has the sign of y. " +
+			"For floats it is NaN where y is 0; an integer divided by zero is an error that travels with the result.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Remainder(x[0], x[1]) },
+		Ref: func(x ...float64) float64 {
+			r := math.Mod(x[0], x[1])
+			if r != 0 && (r < 0) != (x[1] < 0) {
+				r += x[1]
+			}
+			return r
+		},
+		Domain: []Interval{{-10, 10}, {1, 10}},
+		Fails:  true,
+	})
+	FloorDiv = define(&Def{
+		Name: "FloorDiv", Tensors: 2, Types: Numbers,
+		Doc: "returns t / y rounded down, element by element, with broadcasting. For floats it is t / y where y is 0; an integer divided by zero is an error that travels with the result. " +
+			"The derivative is 0.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.FloorDiv(x[0], x[1]) },
+		Ref:    func(x ...float64) float64 { return math.Floor(x[0] / x[1]) },
+		Domain: []Interval{{-10, 10}, {1, 10}},
+		Fails:  true,
+	})
+	Atan2 = define(&Def{
+		Name: "Atan2", Tensors: 2, Types: Floats,
+		Doc:    "returns the angle from the positive x-axis to the point (y, t), from -π to π, element by element, with broadcasting: the arc tangent of t / y in the right quadrant. The derivative at the origin is 0.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Atan2(x[0], x[1]) },
+		Ref:    func(x ...float64) float64 { return math.Atan2(x[0], x[1]) },
+		Domain: []Interval{{-10, 10}, {0.1, 10}}, ULP: 3,
+	})
+	Hypot = define(&Def{
+		Name: "Hypot", Tensors: 2, Types: Floats,
+		Doc:  "returns the square root of t*t + y*y, element by element, with broadcasting. It does not overflow unless the result does. The derivative at the origin is 0.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Hypot(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return math.Hypot(x[0], x[1]) },
+		ULP:  2,
+	})
+	LogAddExp = define(&Def{
+		Name: "LogAddExp", Tensors: 2, Types: Floats,
+		Doc:  "returns the logarithm of e to the power of t plus e to the power of y, element by element, with broadcasting. It does not overflow unless the result does.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.LogAddExp(x[0], x[1]) },
+		Ref: func(x ...float64) float64 {
+			return math.Max(x[0], x[1]) + math.Log1p(math.Exp(-math.Abs(x[0]-x[1])))
+		},
+		// Where the result is close to 0, the error is one of the operands'.
+		Domain: []Interval{{0, 10}}, ULP: 3,
+	})
+	Lerp = define(&Def{
+		Name: "Lerp", Tensors: 2, Scalars: 1, Types: Floats,
+		Doc:  "returns t + c*(y-t), element by element, with broadcasting: t where c is 0, y where it is 1, and what lies between them in proportion. It is computed from the end that is nearer.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Lerp(x[0], x[1], x[2]) },
+		Ref: func(x ...float64) float64 {
+			d := x[1] - x[0]
+			if math.Abs(x[2]) < 0.5 {
+				p := x[2] * d
+				return x[0] + p
+			}
+			p := d * (1 - x[2])
+			return x[1] - p
+		},
+		// y is far from t, so that the differences are exact enough.
+		Domain: []Interval{{1, 2}, {10, 20}, {1, 6}}, ULP: 4,
+	})
 	AddScaled = define(&Def{
 		Name: "AddScaled", Tensors: 2, Scalars: 1, Types: Numbers,
 		Doc:  "returns t + c*y, element by element, with broadcasting; product and sum are rounded one after the other.",
@@ -154,6 +227,13 @@ var (
 		Ref:    func(x ...float64) float64 { return math.Sqrt(x[0]) },
 		Domain: []Interval{{0.01, 100}},
 	})
+	Rsqrt = define(&Def{
+		Name: "Rsqrt", Tensors: 1, Types: Floats,
+		Doc:    "returns 1 / the square root of each element, NaN where it is negative.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Rsqrt(x[0]) },
+		Ref:    func(x ...float64) float64 { return 1 / math.Sqrt(x[0]) },
+		Domain: []Interval{{0.01, 100}}, ULP: 2,
+	})
 	Exp = define(&Def{
 		Name: "Exp", Tensors: 1, Types: Floats,
 		Doc:    "returns e to the power of each element.",
@@ -167,6 +247,27 @@ var (
 		Expr:   func(x ...*k.Expr) *k.Expr { return k.Log(x[0]) },
 		Ref:    func(x ...float64) float64 { return math.Log(x[0]) },
 		Domain: []Interval{{0.001, 1000}}, ULP: 2,
+	})
+	Exp2 = define(&Def{
+		Name: "Exp2", Tensors: 1, Types: Floats,
+		Doc:    "returns 2 to the power of each element.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Exp2(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Exp2(x[0]) },
+		Domain: []Interval{{-100, 100}}, ULP: 2,
+	})
+	Log2 = define(&Def{
+		Name: "Log2", Tensors: 1, Types: Floats,
+		Doc:    "returns the logarithm to base 2 of each element, NaN where it is negative. It is exact for powers of 2.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Log2(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Log1p(x[0]-1) * math.Log2E },
+		Domain: []Interval{{0.01, 1000}}, ULP: 2,
+	})
+	Log10 = define(&Def{
+		Name: "Log10", Tensors: 1, Types: Floats,
+		Doc:    "returns the logarithm to base 10 of each element, NaN where it is negative. It is an integer for powers of 10.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Log10(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Log1p(x[0]-1) * math.Log10E },
+		Domain: []Interval{{0.01, 1000}}, ULP: 2,
 	})
 	Log1p = define(&Def{
 		Name: "Log1p", Tensors: 1, Types: Floats,
@@ -234,6 +335,47 @@ var (
 		Ref:    func(x ...float64) float64 { return x[0] / (1 + math.Exp(-x[0])) },
 		Domain: []Interval{{-80, 80}}, ULP: 3,
 	})
+	LeakyReLU = define(&Def{
+		Name: "LeakyReLU", Tensors: 1, Scalars: 1, Types: Floats,
+		Doc:  "returns t where it is positive and c*t elsewhere. The derivative at 0 and at NaN is c.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Where(k.Lt(like(0, x[0]), x[0]), x[0], k.Mul(x[1], x[0])) },
+		Ref: func(x ...float64) float64 {
+			if x[0] > 0 {
+				return x[0]
+			}
+			return x[1] * x[0]
+		},
+	})
+	ELU = define(&Def{
+		Name: "ELU", Tensors: 1, Scalars: 1, Types: Floats,
+		Doc: "returns t where it is positive and c*(e to the power of t, minus 1) elsewhere. The derivative at 0 is c.",
+		Expr: func(x ...*k.Expr) *k.Expr {
+			return k.Where(k.Lt(like(0, x[0]), x[0]), x[0], k.Mul(x[1], k.Expm1(x[0])))
+		},
+		Ref: func(x ...float64) float64 {
+			if x[0] > 0 {
+				return x[0]
+			}
+			return x[1] * math.Expm1(x[0])
+		},
+		ULP: 3,
+	})
+	Softplus = define(&Def{
+		Name: "Softplus", Tensors: 1, Types: Floats,
+		Doc:    "returns the natural logarithm of 1 + e to the power of t.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Softplus(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Max(x[0], 0) + math.Log1p(math.Exp(-math.Abs(x[0]))) },
+		Domain: []Interval{{-80, 80}}, ULP: 3,
+	})
+	HardSigmoid = define(&Def{
+		Name: "HardSigmoid", Tensors: 1, Types: Floats,
+		Doc: "returns t/6 + 1/2 from -3 to 3, 0 below and 1 above: (t + 3) clamped to [0, 6], divided by 6.",
+		Expr: func(x ...*k.Expr) *k.Expr {
+			return k.Div(k.Clamp(k.Add(x[0], like(3, x[0])), like(0, x[0]), like(6, x[0])), like(6, x[0]))
+		},
+		Ref:    func(x ...float64) float64 { return math.Min(math.Max(x[0]+3, 0), 6) / 6 },
+		Domain: []Interval{{-2, 10}}, ULP: 2,
+	})
 	Sin = define(&Def{
 		Name: "Sin", Tensors: 1, Types: Floats,
 		Doc:  "returns the sine of each element, in radians.",
@@ -247,6 +389,69 @@ var (
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Cos(x[0]) },
 		Ref:  func(x ...float64) float64 { return math.Cos(x[0]) },
 		ULP:  2,
+	})
+	Tan = define(&Def{
+		Name: "Tan", Tensors: 1, Types: Floats,
+		Doc:    "returns the tangent of each element, in radians.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Tan(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Sin(x[0]) / math.Cos(x[0]) },
+		Domain: []Interval{{-1.4, 1.4}}, ULP: 3,
+	})
+	Asin = define(&Def{
+		Name: "Asin", Tensors: 1, Types: Floats,
+		Doc:    "returns the arc sine of each element, from -π/2 to π/2, NaN where it is below -1 or above 1.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Asin(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Atan2(x[0], math.Sqrt((1-x[0])*(1+x[0]))) },
+		Domain: []Interval{{-0.9, 0.9}}, ULP: 3,
+	})
+	Acos = define(&Def{
+		Name: "Acos", Tensors: 1, Types: Floats,
+		Doc:    "returns the arc cosine of each element, from 0 to π, NaN where it is below -1 or above 1.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Acos(x[0]) },
+		Ref:    func(x ...float64) float64 { return 2 * math.Atan2(math.Sqrt(1-x[0]), math.Sqrt(1+x[0])) },
+		Domain: []Interval{{-0.9, 0.9}}, ULP: 3,
+	})
+	Atan = define(&Def{
+		Name: "Atan", Tensors: 1, Types: Floats,
+		Doc:  "returns the arc tangent of each element, from -π/2 to π/2.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Atan(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Atan(x[0]) },
+		ULP:  3,
+	})
+	Sinh = define(&Def{
+		Name: "Sinh", Tensors: 1, Types: Floats,
+		Doc:  "returns the hyperbolic sine of each element.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Sinh(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Sinh(x[0]) },
+		ULP:  3,
+	})
+	Cosh = define(&Def{
+		Name: "Cosh", Tensors: 1, Types: Floats,
+		Doc:  "returns the hyperbolic cosine of each element.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Cosh(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Cosh(x[0]) },
+		ULP:  3,
+	})
+	Asinh = define(&Def{
+		Name: "Asinh", Tensors: 1, Types: Floats,
+		Doc:  "returns the inverse hyperbolic sine of each element.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Asinh(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Asinh(x[0]) },
+		ULP:  3,
+	})
+	Acosh = define(&Def{
+		Name: "Acosh", Tensors: 1, Types: Floats,
+		Doc:    "returns the inverse hyperbolic cosine of each element, NaN where it is below 1.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Acosh(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Acosh(x[0]) },
+		Domain: []Interval{{1.1, 10}}, ULP: 3,
+	})
+	Atanh = define(&Def{
+		Name: "Atanh", Tensors: 1, Types: Floats,
+		Doc:    "returns the inverse hyperbolic tangent of each element, NaN where it is below -1 or above 1.",
+		Expr:   func(x ...*k.Expr) *k.Expr { return k.Atanh(x[0]) },
+		Ref:    func(x ...float64) float64 { return math.Atanh(x[0]) },
+		Domain: []Interval{{-0.9, 0.9}}, ULP: 3,
 	})
 	Erf = define(&Def{
 		Name: "Erf", Tensors: 1, Types: Floats,
@@ -272,6 +477,24 @@ var (
 		Doc:  "returns the integer nearest to each element; of two equally near ones, the even one.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Round(x[0]) },
 		Ref:  func(x ...float64) float64 { return math.RoundToEven(x[0]) },
+	})
+	Trunc = define(&Def{
+		Name: "Trunc", Tensors: 1, Types: Floats,
+		Doc:  "returns the integer part of each element: it is rounded towards zero.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Trunc(x[0]) },
+		Ref:  func(x ...float64) float64 { return math.Trunc(x[0]) },
+	})
+	Frac = define(&Def{
+		Name: "Frac", Tensors: 1, Types: Floats,
+		Doc:  "returns what Trunc takes away from each element.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Frac(x[0]) },
+		Ref:  func(x ...float64) float64 { return x[0] - math.Trunc(x[0]) },
+	})
+	Clamp = define(&Def{
+		Name: "Clamp", Tensors: 1, Scalars: 2, Types: Numbers,
+		Doc:  "returns t, but lo where it is less and hi where it is greater; both are first converted to t's element type. NaN stays NaN. If lo is greater than hi, it returns hi. The derivative is 1 from lo to hi, both included, and at NaN.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Clamp(x[0], x[1], x[2]) },
+		Ref:  func(x ...float64) float64 { return math.Min(math.Max(x[0], x[1]), x[2]) },
 	})
 )
 
@@ -325,11 +548,35 @@ var (
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return math.Max(x[0], x[1]) },
 	})
+	Xor = define(&Def{
+		Name: "Xor", Tensors: 2, Types: Bools, Bool: true,
+		Doc:  "reports where one of t and y is true and the other is not, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Xor(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return truth(x[0] != x[1]) },
+	})
 	Not = define(&Def{
 		Name: "Not", Tensors: 1, Types: Bools, Bool: true,
 		Doc:  "reports where t is false.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Not(x[0]) },
 		Ref:  func(x ...float64) float64 { return 1 - x[0] },
+	})
+	IsNaN = define(&Def{
+		Name: "IsNaN", Tensors: 1, Types: Floats, Bool: true,
+		Doc:  "reports where t is NaN.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.IsNaN(x[0]) },
+		Ref:  func(x ...float64) float64 { return truth(math.IsNaN(x[0])) },
+	})
+	IsInf = define(&Def{
+		Name: "IsInf", Tensors: 1, Types: Floats, Bool: true,
+		Doc:  "reports where t is infinite.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.IsInf(x[0]) },
+		Ref:  func(x ...float64) float64 { return truth(math.IsInf(x[0], 0)) },
+	})
+	IsFinite = define(&Def{
+		Name: "IsFinite", Tensors: 1, Types: Floats, Bool: true,
+		Doc:  "reports where t is neither infinite nor NaN.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.IsFinite(x[0]) },
+		Ref:  func(x ...float64) float64 { return truth(!math.IsInf(x[0], 0) && !math.IsNaN(x[0])) },
 	})
 	Where = define(&Def{
 		Name: "Where", Tensors: 3, Types: All, Cond: true,
@@ -341,6 +588,46 @@ var (
 			}
 			return x[2]
 		},
+	})
+)
+
+// Bits of integers.
+var (
+	BitAnd = define(&Def{
+		Name: "BitAnd", Tensors: 2, Types: Integers,
+		Doc:  "returns the bits that are set in both t and y, element by element, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.And(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return float64(int64(x[0]) & int64(x[1])) },
+	})
+	BitOr = define(&Def{
+		Name: "BitOr", Tensors: 2, Types: Integers,
+		Doc:  "returns the bits that are set in t or in y, element by element, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return float64(int64(x[0]) | int64(x[1])) },
+	})
+	BitXor = define(&Def{
+		Name: "BitXor", Tensors: 2, Types: Integers,
+		Doc:  "returns the bits that are set in one of t and y and not in the other, element by element, with broadcasting.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Xor(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return float64(int64(x[0]) ^ int64(x[1])) },
+	})
+	BitNot = define(&Def{
+		Name: "BitNot", Tensors: 1, Types: Integers,
+		Doc:  "returns the bits that are not set in t, which is -1 - t.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Not(x[0]) },
+		Ref:  func(x ...float64) float64 { return float64(^int64(x[0])) },
+	})
+	ShiftLeft = define(&Def{
+		Name: "ShiftLeft", Tensors: 2, Types: Integers,
+		Doc:  "returns t shifted to the left by y bits, element by element, with broadcasting. Where y is negative or 64 or more, it is 0.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Shl(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return float64(int64(x[0]) << uint64(int64(x[1]))) },
+	})
+	ShiftRight = define(&Def{
+		Name: "ShiftRight", Tensors: 2, Types: Integers,
+		Doc:  "returns t shifted to the right by y bits, element by element, with broadcasting, which is division by 2 to the power of y, rounded down. Where y is negative or 64 or more, it is -1 for a negative t and 0 for others.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Shr(x[0], x[1]) },
+		Ref:  func(x ...float64) float64 { return float64(int64(x[0]) >> uint64(int64(x[1]))) },
 	})
 )
 

@@ -99,10 +99,11 @@ type Types uint8
 
 // The sets that operations work on.
 const (
-	Floats  Types = 1<<device.Float32 | 1<<device.Float64
-	Numbers Types = Floats | 1<<device.Int64
-	Bools   Types = 1 << device.Bool
-	All     Types = Numbers | Bools
+	Floats   Types = 1<<device.Float32 | 1<<device.Float64
+	Numbers  Types = Floats | Integers
+	Integers Types = 1 << device.Int64
+	Bools    Types = 1 << device.Bool
+	All      Types = Numbers | Bools
 )
 
 const numTypes = device.Bool + 1

@@ -74,8 +74,11 @@ func checkElementwise(t *testing.T, r *rand.Rand, on device.Device, d *op.Def,
 		for _, a := range in {
 			args = append(args, a.at(index))
 		}
-		if d.Scalars > 0 {
+		switch d.Scalars {
+		case 1:
 			args = append(args, c)
+		case 2:
+			args = append(args, c-2, c)
 		}
 		want.data = append(want.data, reference(d, want.dtype, args))
 	}

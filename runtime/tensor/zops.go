@@ -72,6 +72,86 @@ func (t *Tensor) Minimum(y *Tensor) *Tensor {
 	return elementwise(op.Minimum, [2]float64{}, operands{t, y}, true)
 }
 
+// Fmod returns what is left of t when it is divided by y and the quotient is
+// rounded towards zero, element by element, with broadcasting. It has the sign
+// of t, and no rounding error. For floats it is NaN where y is 0; an integer
+// divided by zero is an error that travels with the result.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) Fmod(y *Tensor) *Tensor {
+	return elementwise(op.Fmod, [2]float64{}, operands{t, y}, true)
+}
+
+// Remainder returns t modulo y, element by element, with broadcasting: what is
+// left of t when it is divided by y and the quotient is rounded down. It has
+// the sign of y. For floats it is NaN where y is 0; an integer divided by zero
+// is an error that travels with the result.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) Remainder(y *Tensor) *Tensor {
+	return elementwise(op.Remainder, [2]float64{}, operands{t, y}, true)
+}
+
+// FloorDiv returns t / y rounded down, element by element, with broadcasting.
+// For floats it is t / y where y is 0; an integer divided by zero is an error
+// that travels with the result. The derivative is 0.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) FloorDiv(y *Tensor) *Tensor {
+	return elementwise(op.FloorDiv, [2]float64{}, operands{t, y}, true)
+}
+
+// Atan2 returns the angle from the positive x-axis to the point (y, t), from
+// -π to π, element by element, with broadcasting: the arc tangent of t / y in
+// the right quadrant. The derivative at the origin is 0.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Atan2(y *Tensor) *Tensor {
+	return elementwise(op.Atan2, [2]float64{}, operands{t, y}, true)
+}
+
+// Hypot returns the square root of t*t + y*y, element by element, with
+// broadcasting. It does not overflow unless the result does. The derivative at
+// the origin is 0.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Hypot(y *Tensor) *Tensor {
+	return elementwise(op.Hypot, [2]float64{}, operands{t, y}, true)
+}
+
+// LogAddExp returns the logarithm of e to the power of t plus e to the power of
+// y, element by element, with broadcasting. It does not overflow unless the
+// result does.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) LogAddExp(y *Tensor) *Tensor {
+	return elementwise(op.LogAddExp, [2]float64{}, operands{t, y}, true)
+}
+
+// Lerp returns t + c*(y-t), element by element, with broadcasting: t where c is
+// 0, y where it is 1, and what lies between them in proportion. It is computed
+// from the end that is nearer.
+//
+//asyncgen:api op batch f64=LerpF64
+//go:noinline
+func (t *Tensor) Lerp(y *Tensor, c float64) *Tensor {
+	return elementwise(op.Lerp, [2]float64{c}, operands{t, y}, true)
+}
+
+// LerpF64 is Lerp of a c that may not have been computed yet. With integers it waits for c.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) LerpF64(y *Tensor, c F64) *Tensor {
+	return withF64(op.Lerp, "LerpF64", c, operands{t, y})
+}
+
 // AddScaled returns t + c*y, element by element, with broadcasting; product and
 // sum are rounded one after the other.
 //
@@ -203,6 +283,14 @@ func (t *Tensor) Sqrt() *Tensor {
 	return elementwise(op.Sqrt, [2]float64{}, operands{t}, true)
 }
 
+// Rsqrt returns 1 / the square root of each element, NaN where it is negative.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Rsqrt() *Tensor {
+	return elementwise(op.Rsqrt, [2]float64{}, operands{t}, true)
+}
+
 // Exp returns e to the power of each element.
 //
 //asyncgen:api op batch
@@ -217,6 +305,32 @@ func (t *Tensor) Exp() *Tensor {
 //go:noinline
 func (t *Tensor) Log() *Tensor {
 	return elementwise(op.Log, [2]float64{}, operands{t}, true)
+}
+
+// Exp2 returns 2 to the power of each element.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Exp2() *Tensor {
+	return elementwise(op.Exp2, [2]float64{}, operands{t}, true)
+}
+
+// Log2 returns the logarithm to base 2 of each element, NaN where it is
+// negative. It is exact for powers of 2.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Log2() *Tensor {
+	return elementwise(op.Log2, [2]float64{}, operands{t}, true)
+}
+
+// Log10 returns the logarithm to base 10 of each element, NaN where it is
+// negative. It is an integer for powers of 10.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Log10() *Tensor {
+	return elementwise(op.Log10, [2]float64{}, operands{t}, true)
 }
 
 // Log1p returns the natural logarithm of 1 plus each element, accurate also for
@@ -279,6 +393,57 @@ func (t *Tensor) SiLU() *Tensor {
 	return elementwise(op.SiLU, [2]float64{}, operands{t}, true)
 }
 
+// LeakyReLU returns t where it is positive and c*t elsewhere. The derivative at
+// 0 and at NaN is c.
+//
+//asyncgen:api op batch f64=LeakyReLUF64
+//go:noinline
+func (t *Tensor) LeakyReLU(c float64) *Tensor {
+	return elementwise(op.LeakyReLU, [2]float64{c}, operands{t}, true)
+}
+
+// LeakyReLUF64 is LeakyReLU of a c that may not have been computed yet. With integers it waits for c.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) LeakyReLUF64(c F64) *Tensor {
+	return withF64(op.LeakyReLU, "LeakyReLUF64", c, operands{t})
+}
+
+// ELU returns t where it is positive and c*(e to the power of t, minus 1)
+// elsewhere. The derivative at 0 is c.
+//
+//asyncgen:api op batch f64=ELUF64
+//go:noinline
+func (t *Tensor) ELU(c float64) *Tensor {
+	return elementwise(op.ELU, [2]float64{c}, operands{t}, true)
+}
+
+// ELUF64 is ELU of a c that may not have been computed yet. With integers it waits for c.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ELUF64(c F64) *Tensor {
+	return withF64(op.ELU, "ELUF64", c, operands{t})
+}
+
+// Softplus returns the natural logarithm of 1 + e to the power of t.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Softplus() *Tensor {
+	return elementwise(op.Softplus, [2]float64{}, operands{t}, true)
+}
+
+// HardSigmoid returns t/6 + 1/2 from -3 to 3, 0 below and 1 above: (t + 3)
+// clamped to [0, 6], divided by 6.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) HardSigmoid() *Tensor {
+	return elementwise(op.HardSigmoid, [2]float64{}, operands{t}, true)
+}
+
 // Sin returns the sine of each element, in radians.
 //
 //asyncgen:api op batch
@@ -293,6 +458,82 @@ func (t *Tensor) Sin() *Tensor {
 //go:noinline
 func (t *Tensor) Cos() *Tensor {
 	return elementwise(op.Cos, [2]float64{}, operands{t}, true)
+}
+
+// Tan returns the tangent of each element, in radians.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Tan() *Tensor {
+	return elementwise(op.Tan, [2]float64{}, operands{t}, true)
+}
+
+// Asin returns the arc sine of each element, from -π/2 to π/2, NaN where it
+// is below -1 or above 1.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Asin() *Tensor {
+	return elementwise(op.Asin, [2]float64{}, operands{t}, true)
+}
+
+// Acos returns the arc cosine of each element, from 0 to π, NaN where it is
+// below -1 or above 1.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Acos() *Tensor {
+	return elementwise(op.Acos, [2]float64{}, operands{t}, true)
+}
+
+// Atan returns the arc tangent of each element, from -π/2 to π/2.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Atan() *Tensor {
+	return elementwise(op.Atan, [2]float64{}, operands{t}, true)
+}
+
+// Sinh returns the hyperbolic sine of each element.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Sinh() *Tensor {
+	return elementwise(op.Sinh, [2]float64{}, operands{t}, true)
+}
+
+// Cosh returns the hyperbolic cosine of each element.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Cosh() *Tensor {
+	return elementwise(op.Cosh, [2]float64{}, operands{t}, true)
+}
+
+// Asinh returns the inverse hyperbolic sine of each element.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Asinh() *Tensor {
+	return elementwise(op.Asinh, [2]float64{}, operands{t}, true)
+}
+
+// Acosh returns the inverse hyperbolic cosine of each element, NaN where it is
+// below 1.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Acosh() *Tensor {
+	return elementwise(op.Acosh, [2]float64{}, operands{t}, true)
+}
+
+// Atanh returns the inverse hyperbolic tangent of each element, NaN where it is
+// below -1 or above 1.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Atanh() *Tensor {
+	return elementwise(op.Atanh, [2]float64{}, operands{t}, true)
 }
 
 // Erf returns the error function of each element.
@@ -326,6 +567,32 @@ func (t *Tensor) Ceil() *Tensor {
 //go:noinline
 func (t *Tensor) Round() *Tensor {
 	return elementwise(op.Round, [2]float64{}, operands{t}, true)
+}
+
+// Trunc returns the integer part of each element: it is rounded towards zero.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Trunc() *Tensor {
+	return elementwise(op.Trunc, [2]float64{}, operands{t}, true)
+}
+
+// Frac returns what Trunc takes away from each element.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Frac() *Tensor {
+	return elementwise(op.Frac, [2]float64{}, operands{t}, true)
+}
+
+// Clamp returns t, but lo where it is less and hi where it is greater; both are
+// first converted to t's element type. NaN stays NaN. If lo is greater than hi,
+// it returns hi. The derivative is 1 from lo to hi, both included, and at NaN.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Clamp(lo, hi float64) *Tensor {
+	return elementwise(op.Clamp, [2]float64{lo, hi}, operands{t}, true)
 }
 
 // Eq reports where t == y, as a bool tensor, with broadcasting.
@@ -392,12 +659,45 @@ func (t *Tensor) Or(y *Tensor) *Tensor {
 	return elementwise(op.Or, [2]float64{}, operands{t, y}, true)
 }
 
+// Xor reports where one of t and y is true and the other is not, with
+// broadcasting.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Xor(y *Tensor) *Tensor {
+	return elementwise(op.Xor, [2]float64{}, operands{t, y}, true)
+}
+
 // Not reports where t is false.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Not() *Tensor {
 	return elementwise(op.Not, [2]float64{}, operands{t}, true)
+}
+
+// IsNaN reports where t is NaN.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) IsNaN() *Tensor {
+	return elementwise(op.IsNaN, [2]float64{}, operands{t}, true)
+}
+
+// IsInf reports where t is infinite.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) IsInf() *Tensor {
+	return elementwise(op.IsInf, [2]float64{}, operands{t}, true)
+}
+
+// IsFinite reports where t is neither infinite nor NaN.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) IsFinite() *Tensor {
+	return elementwise(op.IsFinite, [2]float64{}, operands{t}, true)
 }
 
 // Where returns x where cond is true and y elsewhere, with broadcasting. Cond
@@ -408,6 +708,60 @@ func (t *Tensor) Not() *Tensor {
 //go:noinline
 func Where(cond, x, y *Tensor) *Tensor {
 	return elementwise(op.Where, [2]float64{}, operands{cond, x, y}, true)
+}
+
+// BitAnd returns the bits that are set in both t and y, element by element,
+// with broadcasting.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) BitAnd(y *Tensor) *Tensor {
+	return elementwise(op.BitAnd, [2]float64{}, operands{t, y}, true)
+}
+
+// BitOr returns the bits that are set in t or in y, element by element, with
+// broadcasting.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) BitOr(y *Tensor) *Tensor {
+	return elementwise(op.BitOr, [2]float64{}, operands{t, y}, true)
+}
+
+// BitXor returns the bits that are set in one of t and y and not in the other,
+// element by element, with broadcasting.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) BitXor(y *Tensor) *Tensor {
+	return elementwise(op.BitXor, [2]float64{}, operands{t, y}, true)
+}
+
+// BitNot returns the bits that are not set in t, which is -1 - t.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) BitNot() *Tensor {
+	return elementwise(op.BitNot, [2]float64{}, operands{t}, true)
+}
+
+// ShiftLeft returns t shifted to the left by y bits, element by element, with
+// broadcasting. Where y is negative or 64 or more, it is 0.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ShiftLeft(y *Tensor) *Tensor {
+	return elementwise(op.ShiftLeft, [2]float64{}, operands{t, y}, true)
+}
+
+// ShiftRight returns t shifted to the right by y bits, element by element, with
+// broadcasting, which is division by 2 to the power of y, rounded down. Where y
+// is negative or 64 or more, it is -1 for a negative t and 0 for others.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ShiftRight(y *Tensor) *Tensor {
+	return elementwise(op.ShiftRight, [2]float64{}, operands{t, y}, true)
 }
 
 // EqScalar reports where t == c, as a bool tensor, where c is first converted

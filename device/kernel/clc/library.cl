@@ -785,6 +785,40 @@ long ag_div_i64(long x, long y, int *wrong) {
 	return y == -1 ? (long)(0 - (ulong)x) : x / y;
 }
 
+long ag_shl_i64(long x, long n) { return (ulong)n < 64 ? (long)((ulong)x << n) : 0; }
+
+long ag_shr_i64(long x, long n) { return x >> ((ulong)n < 64 ? n : 63); }
+
+// What the division x / y, truncated, leaves. Each step divides by the significand of y and moves as many binary digits
+// of x up as there is room for.
+float ag_mod_f32(float x, float y) {
+	uint a = AG_BITS32(x) & 0x7fffffff, b = AG_BITS32(y) & 0x7fffffff;
+	if (b == 0 || a >= 0x7f800000 || b > 0x7f800000) return AG_FLOAT32(0x7fc00000);
+	if (a < b) return x;
+	int e = a >> 23 ? (int)(a >> 23) : 1, f = b >> 23 ? (int)(b >> 23) : 1;
+	ulong m = a >> 23 ? (a & 0x7fffff) | 0x800000 : a, n = b >> 23 ? (b & 0x7fffff) | 0x800000 : b;
+	for (int left = e - f; left > 0; left -= 40) m = (m % n) << (left < 40 ? left : 40);
+	m %= n;
+	if (m == 0) return AG_FLOAT32(AG_BITS32(x) & 0x80000000);
+	for (; m < 0x800000 && f > 1; f--) m <<= 1;
+	uint result = m < 0x800000 ? (uint)m : ((uint)m & 0x7fffff) | ((uint)f << 23);
+	return AG_FLOAT32(result | (AG_BITS32(x) & 0x80000000));
+}
+
+double ag_mod_f64(double x, double y) {
+	ulong a = AG_BITS64(x) & 0x7fffffffffffffffUL, b = AG_BITS64(y) & 0x7fffffffffffffffUL;
+	if (b == 0 || a >= 0x7ff0000000000000UL || b > 0x7ff0000000000000UL) return AG_FLOAT64(0x7ff8000000000000UL);
+	if (a < b) return x;
+	int e = a >> 52 ? (int)(a >> 52) : 1, f = b >> 52 ? (int)(b >> 52) : 1;
+	ulong m = a >> 52 ? (a & 0xfffffffffffffUL) | 0x10000000000000UL : a, n = b >> 52 ? (b & 0xfffffffffffffUL) | 0x10000000000000UL : b;
+	for (int left = e - f; left > 0; left -= 11) m = (m % n) << (left < 11 ? left : 11);
+	m %= n;
+	if (m == 0) return AG_FLOAT64(AG_BITS64(x) & 0x8000000000000000UL);
+	for (; m < 0x10000000000000UL && f > 1; f--) m <<= 1;
+	ulong result = m < 0x10000000000000UL ? m : (m & 0xfffffffffffffUL) | ((ulong)f << 52);
+	return AG_FLOAT64(result | (AG_BITS64(x) & 0x8000000000000000UL));
+}
+
 long ag_pow_i64(long x, long n, int *wrong) {
 	if (n < 0) {
 		if (x == 0) *wrong = 1;

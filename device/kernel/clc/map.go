@@ -92,7 +92,7 @@ func isSimple(e *kernel.Expr) bool {
 			return false
 		}
 		switch x.Prim() {
-		case kernel.PrimPow, kernel.PrimExp, kernel.PrimExpm1, kernel.PrimLog, kernel.PrimLog1p, kernel.PrimSin, kernel.PrimCos, kernel.PrimTanh, kernel.PrimErf:
+		case kernel.PrimPow, kernel.PrimMod, kernel.PrimExp, kernel.PrimExpm1, kernel.PrimLog, kernel.PrimLog1p, kernel.PrimSin, kernel.PrimCos, kernel.PrimTanh, kernel.PrimErf:
 			return true
 		}
 		return dividesInts(x)
@@ -228,6 +228,7 @@ var primitives = map[kernel.Prim]string{
 	kernel.PrimMax:   "ag_max_(x, y)",
 	kernel.PrimMin:   "ag_min_(x, y)",
 	kernel.PrimPow:   "ag_pow_(x, y)",
+	kernel.PrimMod:   "ag_mod_(x, y)",
 	kernel.PrimSqrt:  "AG_SQRT#(x)",
 	kernel.PrimExp:   "ag_exp_(x)",
 	kernel.PrimExpm1: "ag_expm1_(x)",
@@ -240,6 +241,8 @@ var primitives = map[kernel.Prim]string{
 	kernel.PrimFloor: "AG_FLOOR#(x)",
 	kernel.PrimCeil:  "AG_CEIL#(x)",
 	kernel.PrimRound: "AG_RINT#(x)",
+	kernel.PrimShl:   "ag_shl_(x, y)",
+	kernel.PrimShr:   "ag_shr_(x, y)",
 	kernel.PrimEq:    "x == y",
 	kernel.PrimNe:    "x != y",
 	kernel.PrimLt:    "x < y",
@@ -258,6 +261,7 @@ var intPrimitives = map[kernel.Prim]string{
 	kernel.PrimMul: "ag_mul_(x, y)",
 	kernel.PrimDiv: "ag_div_(x, y, &wrong)",
 	kernel.PrimPow: "ag_pow_(x, y, &wrong)",
+	kernel.PrimNot: "~x",
 }
 
 // primitive returns the text of the application e for operands with these names.

@@ -62,13 +62,12 @@ func elementwiseMethod(b *strings.Builder, d *op.Def) {
 	case d.Tensors == 2:
 		params, operands = "y *Tensor", "t, y"
 	}
-	scalars := ""
+	scalars := []string{"", "c", "lo, hi"}[d.Scalars]
 	if d.Scalars > 0 {
-		scalars = "c"
 		if params != "" {
 			params += ", "
 		}
-		params += "c float64"
+		params += scalars + " float64"
 	}
 	fmt.Fprintf(b, "func %s%s(%s) *Tensor {\n\treturn elementwise(op.%s, [2]float64{%s}, operands{%s}, true)\n}\n\n",
 		receiver, d.Name, params, variable(d), scalars, operands)
@@ -145,8 +144,11 @@ var elementwiseOps = []struct {
 		case d.Tensors == 2:
 			args = []string{"x[1]"}
 		}
-		if d.Scalars > 0 {
+		switch d.Scalars {
+		case 1:
 			args = append(args, "c")
+		case 2:
+			args = append(args, "c-2", "c")
 		}
 		fmt.Fprintf(&b, "\t{op.%s, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return %s(%s) }},\n",
 			variable(d), call, strings.Join(args, ", "))
