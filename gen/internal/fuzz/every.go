@@ -21,7 +21,15 @@ var rough = map[string]func(x float64) float64{
 	"Sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
 	"GELU":    func(x float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) },
 	"SiLU":    func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+	"Log2":    math.Log2, "Log10": math.Log10, "Asin": math.Asin, "Acos": math.Acos, "Atan": math.Atan,
+	"Asinh": math.Asinh, "Acosh": math.Acosh, "Atanh": math.Atanh,
+	"Rsqrt":       func(x float64) float64 { return 1 / math.Sqrt(x) },
+	"Softplus":    func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) },
+	"HardSigmoid": func(x float64) float64 { return min(max(x+3, 0), 6) / 6 },
 }
+
+// steep are rough functions that soon are too great to be rounded so.
+var steep = map[string]func(x float64) float64{"Exp2": math.Exp2, "Tan": math.Tan, "Sinh": math.Sinh, "Cosh": math.Cosh}
 
 // coarse rounds to a 64th; zeros become positive.
 const coarse = ".MulScalar(64).Round().DivScalar(64).AddScalar(0)"
@@ -69,6 +77,42 @@ func makeOthers() (all, unrounded []*operation) {
 	}
 	near(nearly("$0.Pow($1)", 1, func(a []*value) *value {
 		return zip(a[0], a[1], math.Pow, nil)
+	}, tMat, tMat, tMat))
+	for _, name := range slices.Sorted(maps.Keys(steep)) {
+		f := steep[name]
+		near(nearly("$0.Clamp(-1, 1)."+name+"()", 1, func(a []*value) *value {
+			return wide(lesser(greater(a[0], scalar(a[0], -1)), scalar(a[0], 1)), f)
+		}, tMat, tMat))
+	}
+	near(nearly("$0.ELU(0.5)", 1, func(a []*value) *value {
+		return wide(a[0], func(x float64) float64 {
+			if x > 0 {
+				return x
+			}
+			return 0.5 * math.Expm1(x)
+		})
+	}, tMat, tMat))
+	near(nearly("$0.Lerp($1, 0.25)", 1, func(a []*value) *value {
+		return zip(a[0], a[1], func(x, y float64) float64 { return x + 0.25*(y-x) }, nil)
+	}, tMat, tMat, tMat))
+	near(nearly("$0.Atan2($1)", 1, func(a []*value) *value { return zip(a[0], a[1], math.Atan2, nil) }, tMat, tMat, tMat))
+	near(nearly("$0.Hypot($1)", 1, func(a []*value) *value { return zip(a[0], a[1], math.Hypot, nil) }, tMat, tMat, tMat))
+	near(nearly("$0.LogAddExp($1)", 1, func(a []*value) *value {
+		return zip(a[0], a[1], func(x, y float64) float64 {
+			if x == y {
+				return x + math.Ln2
+			}
+			return math.Max(x, y) + math.Log1p(math.Exp(-math.Abs(x-y)))
+		}, nil)
+	}, tMat, tMat, tMat))
+	near(nearly("$0.Remainder($1)", 1, func(a []*value) *value { return zip(a[0], a[1], remainder, nil) }, tMat, tMat, tMat))
+	near(nearly("$0.FloorDiv($1)", 1, func(a []*value) *value {
+		return zip(a[0], a[1], func(x, y float64) float64 {
+			if y == 0 {
+				return x / y
+			}
+			return math.RoundToEven((x - remainder(x, y)) / y)
+		}, nil)
 	}, tMat, tMat, tMat))
 	near(nearly("$0.Softmax(1)", 2, func(a []*value) *value { return softmax(a[0], 1) }, tMat, tMat))
 	near(nearly("$0.Softmax(0)", 1, func(a []*value) *value { return softmax(a[0], 0) }, tVec, tVec))
@@ -134,8 +178,84 @@ func makeOthers() (all, unrounded []*operation) {
 					return total / float64(len(x))
 				})
 			}, tMat, tMat),
+		shaped("$0.Trunc()", 1, func(a []*value) *value { return each(a[0], math.Trunc, nil) }, tMat, tMat),
+		shaped("$0.Frac()", 1, func(a []*value) *value {
+			return each(a[0], func(x float64) float64 { return x - math.Trunc(x) }, nil)
+		}, tMat, tMat),
+		shaped("$0.Clamp(-1, 2)", 1, func(a []*value) *value {
+			return lesser(greater(a[0], scalar(a[0], -1)), scalar(a[0], 2))
+		}, tMat, tMat),
+		shaped("$0.LeakyReLU(0.25)", 1, func(a []*value) *value {
+			return each(a[0], func(x float64) float64 {
+				if x > 0 {
+					return x
+				}
+				return 0.25 * x
+			}, nil)
+		}, tMat, tMat),
+		shaped("$0.Fmod($1)", 1, func(a []*value) *value { return zip(a[0], a[1], math.Mod, nil) }, tMat, tMat, tMat),
+		shaped("$0.IsNaN()", 1, func(a []*value) *value {
+			return compare(a[0], a[0], func(x, _ float64) bool { return x != x })
+		}, tBMat, tMat),
+		shaped("$0.IsInf()", 1, func(a []*value) *value {
+			return compare(a[0], a[0], func(x, _ float64) bool { return math.IsInf(x, 0) })
+		}, tBMat, tMat),
+		shaped("$0.IsFinite()", 1, func(a []*value) *value {
+			return compare(a[0], a[0], func(x, _ float64) bool { return x-x == 0 })
+		}, tBMat, tMat),
+		shaped("$0.Xor($1)", 1, func(a []*value) *value {
+			return zip(a[0], a[1], func(x, y float64) float64 { return math.Abs(x - y) }, nil)
+		}, tBMat, tBMat, tBMat),
+		shaped("$0.BitAnd($1)", 1, func(a []*value) *value { return zip(a[0], a[1], nil, func(x, y int64) int64 { return x & y }) }, tIMat, tIMat, tIMat),
+		shaped("$0.BitOr($1)", 1, func(a []*value) *value { return zip(a[0], a[1], nil, func(x, y int64) int64 { return x | y }) }, tIMat, tIMat, tIMat),
+		shaped("$0.BitXor($1)", 1, func(a []*value) *value { return zip(a[0], a[1], nil, func(x, y int64) int64 { return x ^ y }) }, tIMat, tIMat, tIMat),
+		shaped("$0.BitNot()", 1, func(a []*value) *value { return zip(a[0], a[0], nil, func(x, _ int64) int64 { return ^x }) }, tIMat, tIMat),
+		shaped("$0.ShiftLeft($1)", 1, func(a []*value) *value {
+			return zip(a[0], a[1], nil, func(x, n int64) int64 { return x << uint64(n) })
+		}, tIMat, tIMat, tIMat),
+		shaped("$0.ShiftRight($1)", 1, func(a []*value) *value {
+			return zip(a[0], a[1], nil, func(x, n int64) int64 { return x >> uint64(n) })
+		}, tIMat, tIMat, tIMat),
 		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tMat, tMat),
 		shaped("$0.CumSum(-1)", 1, func(a []*value) *value { return cumulated(a[0], 1) }, tMat, tMat),
+		shaped("$0.Trunc()", 1, func(a []*value) *value { return each(a[0], math.Trunc, nil) }, tMat, tMat),
+		shaped("$0.Frac()", 1, func(a []*value) *value {
+			return each(a[0], func(x float64) float64 { return x - math.Trunc(x) }, nil)
+		}, tMat, tMat),
+		shaped("$0.Clamp(-1, 2)", 1, func(a []*value) *value {
+			return lesser(greater(a[0], scalar(a[0], -1)), scalar(a[0], 2))
+		}, tMat, tMat),
+		shaped("$0.LeakyReLU(0.25)", 1, func(a []*value) *value {
+			return each(a[0], func(x float64) float64 {
+				if x > 0 {
+					return x
+				}
+				return 0.25 * x
+			}, nil)
+		}, tMat, tMat),
+		shaped("$0.Fmod($1)", 1, func(a []*value) *value { return zip(a[0], a[1], math.Mod, nil) }, tMat, tMat, tMat),
+		shaped("$0.IsNaN()", 1, func(a []*value) *value {
+			return compare(a[0], a[0], func(x, _ float64) bool { return x != x })
+		}, tBMat, tMat),
+		shaped("$0.IsInf()", 1, func(a []*value) *value {
+			return compare(a[0], a[0], func(x, _ float64) bool { return math.IsInf(x, 0) })
+		}, tBMat, tMat),
+		shaped("$0.IsFinite()", 1, func(a []*value) *value {
+			return compare(a[0], a[0], func(x, _ float64) bool { return x-x == 0 })
+		}, tBMat, tMat),
+		shaped("$0.Xor($1)", 1, func(a []*value) *value {
+			return zip(a[0], a[1], func(x, y float64) float64 { return math.Abs(x - y) }, nil)
+		}, tBMat, tBMat, tBMat),
+		shaped("$0.BitAnd($1)", 1, func(a []*value) *value { return zip(a[0], a[1], nil, func(x, y int64) int64 { return x & y }) }, tIMat, tIMat, tIMat),
+		shaped("$0.BitOr($1)", 1, func(a []*value) *value { return zip(a[0], a[1], nil, func(x, y int64) int64 { return x | y }) }, tIMat, tIMat, tIMat),
+		shaped("$0.BitXor($1)", 1, func(a []*value) *value { return zip(a[0], a[1], nil, func(x, y int64) int64 { return x ^ y }) }, tIMat, tIMat, tIMat),
+		shaped("$0.BitNot()", 1, func(a []*value) *value { return zip(a[0], a[0], nil, func(x, _ int64) int64 { return ^x }) }, tIMat, tIMat),
+		shaped("$0.ShiftLeft($1)", 1, func(a []*value) *value {
+			return zip(a[0], a[1], nil, func(x, n int64) int64 { return x << uint64(n) })
+		}, tIMat, tIMat, tIMat),
+		shaped("$0.ShiftRight($1)", 1, func(a []*value) *value {
+			return zip(a[0], a[1], nil, func(x, n int64) int64 { return x >> uint64(n) })
+		}, tIMat, tIMat, tIMat),
 		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tVec, tVec),
 		shaped("$0.Sort(1, tensor.Ascending)", 1, func(a []*value) *value { return chosen(a[0], ordered(a[0], 1, false), 1) }, tMat, tMat),
 		shaped("$0.Sort(0, tensor.Descending)", 1, func(a []*value) *value { return chosen(a[0], ordered(a[0], 0, true), 0) }, tMat, tMat),
@@ -496,6 +616,15 @@ func softmax(x *value, axis int) *value {
 		}
 	})
 	return z
+}
+
+// remainder is what is left of x after a division by y that is rounded down.
+func remainder(x, y float64) float64 {
+	r := math.Mod(x, y)
+	if r != 0 && (r < 0) != (y < 0) {
+		r += y
+	}
+	return r
 }
 
 // logSoftmax does not round, nor does it need the softmax, which may be too small for a number.
