@@ -15,12 +15,15 @@ import (
 
 // keepsFloats are methods whose result has floating-point numbers if the receiver has.
 var keepsFloats = set(`
-	Abs AdaptiveAvgPool2D Add AddScalar AddScaled AvgPool1D AvgPool2D BroadcastTo Ceil Conv1D Conv2D ConvTranspose1D ConvTranspose2D Cos CumSum Detach
-	Diag Diagonal Div DivScalar Dot Erf Exp Expm1 Flatten Flip Floor GELU Index IndexAdd IndexCopy Interpolate Log Log1p
-	LayerNorm Linear LinearReLU LogSoftmax LogSumExp MaskedFill MatMul Max MaxKeep MaxPool1D MaxPool2D Maximum Mean MeanKeep Min MinKeep Minimum Mul
-	MulScalar Neg Norm Pad PadWith Pow Prod ProdKeep RMSNorm ReLU Reciprocal RepeatInterleave Reshape Roll Round Row Scatter ScatterAdd SetIndex SiLU
-	Sigmoid Sign Sin Slice Softmax Sort Sqrt Square Squeeze Sub SubScalar Sum SumKeep T Take TakeAlong Tanh Tile To Track Transpose Tril Triu
-	Unsqueeze`)
+	Abs Acos Acosh AdaptiveAvgPool2D Add AddScalar AddScaled Asin Asinh Atan Atan2 Atanh AvgPool1D AvgPool2D
+	BroadcastTo Ceil Clamp Conv1D Conv2D ConvTranspose1D ConvTranspose2D Cos Cosh CumMax CumMin CumProd CumSum Detach
+	Diag Diagonal Div DivScalar Dot Dropout ELU Erf Exp Exp2 Expm1 Flatten Flip Floor FloorDiv Fmod Frac GELU
+	HardSigmoid Hypot Index IndexAdd IndexCopy Interpolate LayerNorm LeakyReLU Lerp Linear LinearReLU Log Log10 Log1p
+	Log2 LogAddExp LogSoftmax LogSumExp MaskedFill MatMul Max Maximum MaxKeep MaxPool1D MaxPool2D Mean MeanKeep Median
+	Min Minimum MinKeep Mul MulScalar Neg Norm Outer Pad PadWith Pow Prod ProdKeep Quantile Reciprocal ReLU Remainder
+	RepeatInterleave Reshape RMSNorm Roll Round Row Rsqrt Scatter ScatterAdd SetIndex Sigmoid Sign SiLU Sin Sinh Slice
+	Softmax Softplus Sort Sqrt Square Squeeze Std StdKeep Sub SubScalar Sum SumKeep T Take TakeAlong Tan Tanh Tile To
+	Trace Track Transpose Tril Triu Trunc Unsqueeze Var VarKeep VectorNorm VectorNormKeep`)
 
 // makesFloats are functions whose result always has floating-point numbers.
 var makesFloats = set("Arange CrossEntropy Eye Full MSELoss Linspace Ones Rand Randn Scalar Uniform Zeros")

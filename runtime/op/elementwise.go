@@ -492,7 +492,7 @@ var (
 	})
 	Clamp = define(&Def{
 		Name: "Clamp", Tensors: 1, Scalars: 2, Types: Numbers,
-		Doc:  "returns t, but lo where it is less and hi where it is greater; both are first converted to t's element type. NaN stays NaN. If lo is greater than hi, it returns hi. The derivative is 1 from lo to hi, both included, and at NaN.",
+		Doc:  "returns t, but lo where it is less and hi where it is greater; both are first converted to t's element type. NaN stays NaN. If lo is greater than hi, it returns hi. The derivative is 1 between lo and hi and at NaN, and 0 at lo and hi.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Clamp(x[0], x[1], x[2]) },
 		Ref:  func(x ...float64) float64 { return math.Min(math.Max(x[0], x[1]), x[2]) },
 	})
@@ -808,6 +808,32 @@ var (
 		Name: "NotAfter", Tensors: 2, Types: Numbers, Bool: true, Unlisted: true,
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(k.Le(x[0], x[1]), k.Ne(x[1], x[1])) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] <= x[1] || math.IsNaN(x[1])) },
+	})
+	// Close reports whether x and y are equal, or differ by at most c1 + c0*|y|.
+	Close = define(&Def{
+		Name: "Close", Tensors: 2, Scalars: 2, Types: Floats, Bool: true, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr {
+			slack := k.Add(x[3], k.Mul(x[2], k.Abs(x[1])))
+			isNear := k.And(k.Le(k.Abs(k.Sub(x[0], x[1])), slack), k.IsFinite(x[1]))
+			return k.Or(k.Eq(x[0], x[1]), isNear)
+		},
+		Ref: func(x ...float64) float64 {
+			p := x[2] * math.Abs(x[1])
+			return truth(math.Abs(x[0]-x[1]) <= x[3]+p)
+		},
+		Domain: []Interval{{1, 2}, {3, 4}, {0, 0}, {3, 4}},
+	})
+	// Between is x + c0*(y-x), or x where x and y are equal or c0 is 0: infinities do not become NaN.
+	Between = define(&Def{
+		Name: "Between", Tensors: 2, Scalars: 1, Types: Floats, Unlisted: true,
+		Expr: func(x ...*k.Expr) *k.Expr {
+			return k.Where(k.Or(k.Eq(x[0], x[1]), k.Eq(x[2], like(0, x[2]))), x[0], k.Lerp(x[0], x[1], x[2]))
+		},
+		Ref: func(x ...float64) float64 {
+			p := x[2] * (x[1] - x[0])
+			return x[0] + p
+		},
+		Domain: []Interval{{1, 2}, {10, 20}, {0, 1}}, ULP: 4,
 	})
 	// Clamped is the sum of x and c0, at most c1.
 	Clamped = define(&Def{

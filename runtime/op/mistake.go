@@ -46,6 +46,7 @@ const (
 	MistakeBias        = "the bias is a vector as long as the rows of the product"
 	MistakeVector      = "gain and bias are vectors as long as the axis"
 	MistakeProbability = "a probability is from 0 to 1"
+	MistakeEquation    = "wrong equation"
 	MistakeScalar      = "constant is not an int64"
 	MistakeExact       = "from 2^53 on a float64 does not hold every integer"
 	MistakeCondition   = "the condition is a bool tensor: compare (GtScalar and the like), or convert with As"

@@ -7,7 +7,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-var gathers, scatters, concats, joinings, cumSums, argSorts kernelsByType
+var gathers, scatters, concats, joinings, argSorts kernelsByType
 
 // Selection by a tensor of indices, and operations along one axis.
 var (
@@ -75,20 +75,25 @@ var (
 	// CumSum reads Attr.Axis and Attr.Back.
 	CumSum = define(&Def{
 		Name: "CumSum", Types: Numbers, Unlisted: true,
-		Run: func(p *Plan) {
-			x := p.In[0]
-			p.Shape, p.DType = x.Shape, p.Types[0]
-			args := x.along(p.Attr.Axis, x.Shape[p.Attr.Axis])
-			args.Ints = []int{bit(p.Attr.Back)}
-			p.Cmd = device.Command{Kernel: cumSums.of(p.DType, func() *device.Kernel {
-				return device.NewKernel("CumSum", device.Scan, kernel.ReduceSum, p.DType, p.DType)
-			}), N: x.Shape.Size(), Args: args}
-			p.Cost = 2 * int64(p.Cmd.N)
-		},
+		Run: scan("CumSum", kernel.ReduceSum),
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
 			return b.Structural(c.Def, Attr{Axis: c.Attr.Axis, Back: !c.Attr.Back}, g)
 		},
 		Batch: batchAxis,
+	})
+	// CumProd, CumMax and CumMin read Attr.Axis.
+	CumProd = define(&Def{
+		Name: "CumProd", Types: Numbers, Unlisted: true, Batch: batchAxis,
+		Run:   scan("CumProd", kernel.ReduceProd),
+		Saves: 1<<0 | SavesResult,
+	})
+	CumMax = define(&Def{
+		Name: "CumMax", Types: Numbers, Unlisted: true, Batch: batchAxis,
+		Run: scan("CumMax", kernel.ReduceMax), Saves: 1<<0 | SavesResult,
+	})
+	CumMin = define(&Def{
+		Name: "CumMin", Types: Numbers, Unlisted: true, Batch: batchAxis,
+		Run: scan("CumMin", kernel.ReduceMin), Saves: 1<<0 | SavesResult,
 	})
 	// ArgSort gives the indices along Attr.Axis of the Attr.To least elements in increasing order, or
 	// with Attr.Back of the greatest in decreasing order.
@@ -152,6 +157,21 @@ var (
 	})
 )
 
+// scan returns Def.Run of running results of r along Attr.Axis.
+func scan(name string, r kernel.Reducer) func(*Plan) {
+	kernels := &kernelsByType{}
+	return func(p *Plan) {
+		x := p.In[0]
+		p.Shape, p.DType = x.Shape, p.Types[0]
+		args := x.along(p.Attr.Axis, x.Shape[p.Attr.Axis])
+		args.Ints = []int{bit(p.Attr.Back)}
+		p.Cmd = device.Command{Kernel: kernels.of(p.DType, func() *device.Kernel {
+			return device.NewKernel(name, device.Scan, r, p.DType, p.DType)
+		}), N: x.Shape.Size(), Args: args}
+		p.Cost = 2 * int64(p.Cmd.N)
+	}
+}
+
 // Joining returns the kernel that concatenates the tensors of type dt in Args.Parts.
 func Joining(dt device.DType) *device.Kernel {
 	return joinings.of(dt, func() *device.Kernel { return device.NewKernel("Concat", device.Concat, nil, dt) })
@@ -210,6 +230,26 @@ func init() { // not in the literals: in each pair, the two are each other's gra
 		return b.Structural(Along, Attr{Axis: c.Attr.Axis}, g, c.In[1])
 	}
 	Along.VJP, TakeAlong.VJP, AlongAdd.VJP, AddAlong.VJP = take, take, add, add
+	CumMax.VJP, CumMin.VJP = extremes, extremes
+	CumProd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
+		// The derivative by a factor is that of the products from it on, without it. Beyond the first 0 it is 0; for
+		// the first 0 itself, the product is computed without it.
+		x, zeros := c.In[0], b.Zeros(c.In[0])
+		isZero := b.Elementwise(Eq, [2]float64{}, x, zeros)
+		count := b.Structural(CumSum, c.Attr, b.Structural(As, Attr{DType: x.DType()}, isZero))
+		isFirst := b.Elementwise(And, [2]float64{}, isZero, b.Elementwise(EqScalar, [2]float64{1}, count))
+		back := c.Attr
+		back.Back = !back.Back
+		sums := func(products Value) Value {
+			return b.Structural(CumSum, back, b.Elementwise(Mul, [2]float64{}, g, products))
+		}
+		ones := b.Elementwise(AddScalar, [2]float64{1}, zeros)
+		without := b.Structural(CumProd, c.Attr, b.Elementwise(Where, [2]float64{}, isFirst, ones, x))
+		each := b.Elementwise(Div, [2]float64{}, sums(c.Out), x)
+		isBefore := b.Elementwise(EqScalar, [2]float64{0}, count)
+		others := b.Elementwise(Where, [2]float64{}, isBefore, each, zeros)
+		return b.Elementwise(Where, [2]float64{}, isFirst, sums(without), others)
+	}
 	Gather.VJP = func(b Builder, c *Call, _ int, g Value) Value {
 		a := Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Classes: c.Attr.Classes, Shape: c.In[0].Shape()}
 		return b.Structural(ScatterAdd, a, g, c.In[1])
@@ -217,6 +257,16 @@ func init() { // not in the literals: in each pair, the two are each other's gra
 	ScatterAdd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
 		return b.Structural(Gather, Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Classes: c.Attr.Classes}, g, c.In[1])
 	}
+}
+
+// extremes is the VJP of CumMax and CumMin: each result came from the latest element that is equal to it.
+func extremes(b Builder, c *Call, _ int, g Value) Value {
+	x := c.In[0]
+	none := b.Structural(As, Attr{DType: device.Int64}, b.Zeros(x))
+	places := b.Elementwise(SubScalar, [2]float64{1}, b.Structural(CumSum, Attr{Axis: c.Attr.Axis}, b.Elementwise(AddScalar, [2]float64{1}, none)))
+	wins := b.Elementwise(Wins, [2]float64{}, x, c.Out)
+	from := b.Structural(CumMax, Attr{Axis: c.Attr.Axis}, b.Elementwise(Where, [2]float64{}, wins, places, none))
+	return b.Structural(AlongAdd, Attr{Axis: c.Attr.Axis, Shape: x.Shape()}, g, from)
 }
 
 // along returns the arguments of a command along one axis of v: the shape of v with that axis last, and

@@ -3,6 +3,7 @@ package tensor_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -325,6 +326,21 @@ func structuralCalls(on device.Device) []structuralCall {
 		{"SearchSorted from the right", []*op.Def{op.NotAfter}, op.Numbers, [][]int{{2, 5}, {2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
 			return x[0].Sort(1, tensor.Ascending).SearchSorted(x[1], true)
 		}},
+		{"CumProd", []*op.Def{op.CumProd}, op.Numbers, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].CumProd(0) }},
+		{"CumMax", []*op.Def{op.CumMax}, op.Numbers, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].CumMax(1) }},
+		{"CumMin", []*op.Def{op.CumMin}, op.Numbers, [][]int{{5}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].CumMin(0) }},
+		{"Std", nil, op.Floats, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Std(1, 0) }},
+		{"VectorNorm", nil, op.Floats, [][]int{{3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return x[0].VectorNorm(3, 1).Add(x[0].VectorNorm(2, 1)).Add(x[0].VectorNorm(math.Inf(1), 1))
+		}},
+		{"Quantile", []*op.Def{op.Between}, op.Floats, [][]int{{5, 2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Quantile(0.3, 0) }},
+		{"Outer", nil, op.Numbers, [][]int{{3}, {2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Outer(x[1]) }},
+		{"Diag", nil, op.All, [][]int{{3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Diag().Unsqueeze(0).Diag() }},
+		{"Trace", nil, op.Numbers, [][]int{{2, 3, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Trace() }},
+		{"Einsum", nil, op.Floats, [][]int{{2, 3, 3}, {3, 4}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Einsum("bii,ij->bj", x[0], x[1]) }},
+		{"Einsum with dots", nil, op.Floats, [][]int{{2, 1, 3}, {4, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Einsum("...i,...i", x[0], x[1]) }},
+		{"AllClose", []*op.Def{op.Close}, op.Floats, [][]int{{3}, {3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AllClose(x[1], 0.5, 0.5) }},
+		{"BinCount", nil, 1 << tensor.Int64, [][]int{{2, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return fromStart(x[0]).BinCount(3) }},
 		{"constants", nil, op.Floats, [][]int{{2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.On(on).Ones(3) }},
 	}
 	for _, c := range convCases {

@@ -587,7 +587,8 @@ func (t *Tensor) Frac() *Tensor {
 
 // Clamp returns t, but lo where it is less and hi where it is greater; both are
 // first converted to t's element type. NaN stays NaN. If lo is greater than hi,
-// it returns hi. The derivative is 1 from lo to hi, both included, and at NaN.
+// it returns hi. The derivative is 1 between lo and hi and at NaN, and 0 at lo
+// and hi.
 //
 //asyncgen:api op batch
 //go:noinline
