@@ -49,7 +49,7 @@ device/devicetest: device device/kernel
 
 # The runtime. The engine knows no tensors; op knows no engine.
 runtime/internal/engine: device internal/bubble device/report device/pool
-runtime/op:              device device/kernel
+runtime/op:              device device/kernel gonum.org/v1/gonum/mat gonum.org/v1/gonum/dsp/fourier
 runtime/op/opgen:        device device/kernel runtime/op
 runtime/internal/tape:   device device/kernel runtime/op
 # Importing tensors must be enough to compute: the devices that need nothing

@@ -113,6 +113,11 @@ const (
 	// those that it gives on the host. All operands are contiguous. Only the host's processors have
 	// to support Math; on other devices, such commands may fail with ErrUnsupported.
 	Math
+	// Host computes N float64 elements by Kernel.Body, a Go function (package device/kernel) that is called once for
+	// each of Args.Ints[0] examples of a batch. Args.Ints[1] and, if there are two inputs, Args.Ints[2] are how many
+	// elements of an input belong to an example; what follows is for the function. All operands are contiguous. If the
+	// function returns an error, the command fails with it. What Math says about other devices holds here, too.
+	Host
 	// Upload copies N elements from In[0], a buffer of host memory, to Out, a buffer of the
 	// device. Both are contiguous.
 	Upload
@@ -140,6 +145,7 @@ var codes = [...]string{
 	Iota:       "iota",
 	Random:     "random",
 	Math:       "math",
+	Host:       "host",
 	Upload:     "upload",
 	Download:   "download",
 }

@@ -208,6 +208,8 @@ func newRunner(k *device.Kernel) runner {
 		run = newRandom
 	case device.Math:
 		run = newMath
+	case device.Host:
+		run = newHost
 	case device.Upload, device.Download:
 		run = newTransfer
 	}

@@ -136,3 +136,31 @@ func newMath(k *device.Kernel) (runner, error) {
 		return nil
 	}, nil
 }
+
+func newHost(k *device.Kernel) (runner, error) {
+	f, ok := k.Body.(*kernel.HostFunc)
+	inputs := len(k.In)
+	if !ok || k.Out != device.Float64 || inputs < 1 || inputs > 2 || slices.ContainsFunc(k.In, func(dt device.DType) bool { return dt != device.Float64 }) {
+		return nil, unsupported(k)
+	}
+	return func(c *device.Command) error {
+		examples, ints := c.Args.Ints[0], c.Args.Ints[1:]
+		if examples == 0 {
+			return nil
+		}
+		dst, x, y := operand[float64](c, 0, c.N), operand[float64](c, 1, examples*ints[0]), []float64(nil)
+		if inputs == 2 {
+			y = operand[float64](c, 2, examples*ints[1])
+		}
+		part := func(all []float64, i int) []float64 {
+			n := len(all) / examples
+			return all[i*n : (i+1)*n : (i+1)*n]
+		}
+		for i := range examples {
+			if err := f.Call(part(dst, i), part(x, i), part(y, i), ints[inputs:]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}

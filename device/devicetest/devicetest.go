@@ -54,6 +54,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"Cast", testCast, values},
 		{"Expressions", testExpressions, values},
 		{"Math", testMath, values},
+		{"Host", testHost, values},
 		{"Views", testViews, values},
 		{"InPlace", testInPlace, values},
 		{"Reduce", testReduce, values},

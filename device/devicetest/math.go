@@ -69,3 +69,40 @@ func mathKernel(f kernel.MathFunc) *device.Kernel {
 	in := []device.DType{device.Float64, device.Float64}
 	return device.NewKernel(f.String(), device.Math, f, device.Float64, in[:f.Arity()]...)
 }
+
+// testHost checks that a function of arrays is called for each example with what belongs to it, and that its error is
+// the command's, or that the device says that it calls no functions.
+func testHost(s *suite) {
+	failure := errors.New("the first element is negative")
+	scaled := &kernel.HostFunc{Name: "devicetest scaled", Call: func(dst, x, y []float64, ints []int) error {
+		if x[0] < 0 {
+			return failure
+		}
+		for i := range dst {
+			dst[i] = float64(ints[0])*x[i%len(x)] + y[len(y)-1]
+		}
+		return nil
+	}}
+	k := device.NewKernel("scaled", device.Host, scaled, device.Float64, device.Float64, device.Float64)
+	command := func(first float64) device.Command {
+		return device.Command{Kernel: k, N: 8, Args: &device.Args{Ints: []int{2, 2, 3, 10}},
+			Buf: [4]*device.Buffer{nil, put(s, []float64{1, 2, first, 4}), put(s, []float64{0, 0, 5, 0, 0, 6})}}
+	}
+	c := command(3)
+	c.Buf[0] = put(s, make([]float64, 8))
+	if err := s.try(c); errors.Is(err, device.ErrUnsupported) {
+		s.Log("the device calls no functions of the host")
+		return
+	}
+	want := []float64{15, 25, 15, 25, 36, 46, 36, 46}
+	for i, got := range compute[float64](s, command(3)) {
+		if got != want[i] {
+			s.Errorf("element %d is %v, want %v", i, got, want[i])
+		}
+	}
+	c = command(-1)
+	c.Buf[0] = put(s, make([]float64, 8))
+	if err := s.try(c); !errors.Is(err, failure) {
+		s.Errorf("a function that fails: error %v", err)
+	}
+}

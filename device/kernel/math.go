@@ -101,3 +101,15 @@ func (f MathFunc) Call(x, y float64) float64 {
 	}
 	return mathFuncs[f].one(x)
 }
+
+// A HostFunc is the Body of a Host kernel: a Go function of one or two arrays of float64s. It has to depend on its
+// arguments alone, and several goroutines may call it.
+type HostFunc struct {
+	Name string // another one for each
+	// Call computes dst, which is not zeroed, from x and y, which it must not change; y is nil if there is one input. ints
+	// is what Args.Ints has for the function.
+	Call func(dst, x, y []float64, ints []int) error
+}
+
+// Key implements [device.Body].
+func (f *HostFunc) Key() string { return "host " + f.Name }

@@ -141,6 +141,8 @@ func elementsRead(c *device.Command, i int) int64 {
 	switch c.Kernel.Code {
 	case device.Upload, device.Download, device.Math:
 		return int64(c.N)
+	case device.Host:
+		return int64(c.Args.Ints[0]) * int64(c.Args.Ints[i])
 	case device.MatMul:
 		return matrixRead(a, i)
 	case device.Conv, device.Pool, device.ArgPool:

@@ -143,6 +143,7 @@ type Attr struct {
 	Window  *Window         // Conv2D, pooling and their gradients
 	Back    bool            // CumSum: from the last element to the first; ArgSort: greatest first
 	Func    kernel.MathFunc // HostMath
+	Host    *HostFunc       // HostArray
 	Key     uint64          // random draws; Fill, Scatter: the bits of an element
 	Pos     uint64          // random draws
 	Device  device.Device   // To

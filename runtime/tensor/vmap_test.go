@@ -341,6 +341,10 @@ func structuralCalls(on device.Device) []structuralCall {
 		{"Einsum with dots", nil, op.Floats, [][]int{{2, 1, 3}, {4, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Einsum("...i,...i", x[0], x[1]) }},
 		{"AllClose", []*op.Def{op.Close}, op.Floats, [][]int{{3}, {3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AllClose(x[1], 0.5, 0.5) }},
 		{"BinCount", nil, 1 << tensor.Int64, [][]int{{2, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return fromStart(x[0]).BinCount(3) }},
+		{"Solve", []*op.Def{op.HostArray}, op.Floats, [][]int{{3, 3}, {3, 2}}, true, func(x ...*tensor.Tensor) *tensor.Tensor {
+			return x[0].Add(tensor.On(on).As(x[0].DType()).Eye(3).MulScalar(9)).Solve(x[1].As(x[0].DType()))
+		}},
+		{"FFT", nil, op.Floats, [][]int{{2, 4, 2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].FFT() }},
 		{"constants", nil, op.Floats, [][]int{{2}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.On(on).Ones(3) }},
 	}
 	for _, c := range convCases {
