@@ -606,6 +606,7 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Linspace", Host, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.NewAxis", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Meshgrid", View, None, Never, Alone, "", ""},
+	{"github.com/asyncgen/asyncgen/runtime/tensor.Meshgrid", Op, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.NewBuffer", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.NewGenerator", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.NewParam", Pure, None, Never, Alone, "", ""},

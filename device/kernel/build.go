@@ -54,8 +54,8 @@ func Not(x *Expr) *Expr    { return Apply(PrimNot, x) }
 // Shl is the integer x shifted to the left by n bits. If n is negative or 64 or more, it is 0.
 func Shl(x, n *Expr) *Expr { return Apply(PrimShl, x, n) }
 
-// Shr is the integer x shifted to the right by n bits, which is division by 2**n rounded down. If n is negative or 64 or
-// more, it is -1 for a negative x and 0 for others.
+// Shr is the integer x shifted to the right by n bits, which is division by 2**n rounded down. If n is negative or 64
+// or more, it is -1 for a negative x and 0 for others.
 func Shr(x, n *Expr) *Expr { return Apply(PrimShr, x, n) }
 
 // Where is x where c is true, else y.

@@ -21,8 +21,8 @@ func IsInf(x *Expr) *Expr { return Eq(Abs(x), like(x, math.Inf(1))) }
 // IsFinite reports whether x, a float, is neither infinite nor NaN.
 func IsFinite(x *Expr) *Expr { return Lt(Abs(x), like(x, math.Inf(1))) }
 
-// Clamp is x, but lo where x is less, and hi where it is greater; NaN stays NaN. If lo is greater than hi, it is hi. The
-// derivative is 1 between lo and hi and at NaN, and 0 at lo and hi, as in PyTorch 2.15.
+// Clamp is x, but lo where x is less, and hi where it is greater; NaN stays NaN. If lo is greater than hi, it is hi.
+// The derivative is 1 between lo and hi and at NaN, and 0 at lo and hi, as in PyTorch 2.15.
 func Clamp(x, lo, hi *Expr) *Expr {
 	return withDerivative(Min(Max(x, lo), hi), func(e, _ *Expr) *Expr {
 		return Where(Or(Le(x, lo), Le(hi, x)), like(e, 0), like(e, 1))

@@ -106,8 +106,8 @@ func (f MathFunc) Call(x, y float64) float64 {
 // arguments alone, and several goroutines may call it.
 type HostFunc struct {
 	Name string // another one for each
-	// Call computes dst, which is not zeroed, from x and y, which it must not change; y is nil if there is one input. ints
-	// is what Args.Ints has for the function.
+	// Call computes dst, which is not zeroed, from x and y, which it must not change; y is nil if there is one input.
+	// ints is what Args.Ints has for the function.
 	Call func(dst, x, y []float64, ints []int) error
 }
 

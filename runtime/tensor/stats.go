@@ -64,8 +64,8 @@ func (t *Tensor) variance(name string, ddof int, axes []int, keep bool) *Tensor 
 }
 
 // VectorNorm returns the p-norm over the given axes, or over all if there are none: the p-th root of the sum of the
-// p-th powers of the absolute values. With p = Inf it is the greatest absolute value. The norm of no elements is 0. Where
-// a 2-norm is 0, so is its gradient. VectorNorm panics unless p > 0.
+// p-th powers of the absolute values. With p = Inf it is the greatest absolute value. The norm of no elements is 0.
+// Where a 2-norm is 0, so is its gradient. VectorNorm panics unless p > 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -141,8 +141,8 @@ func (t *Tensor) CumMin(axis int) *Tensor {
 func (t *Tensor) Median(axis int) *Tensor { return t.quantile("Median", 0.5, axis) }
 
 // Quantile returns the element at q*(n-1) in t sorted along axis, of length n, which disappears. Between two places
-// it is interpolated, as NumPy's quantile by default. If one of the n elements is NaN, it is NaN. Quantile panics unless
-// 0 <= q <= 1, and if the axis is empty.
+// it is interpolated, as NumPy's quantile by default. If one of the n elements is NaN, it is NaN. Quantile panics
+// unless 0 <= q <= 1, and if the axis is empty.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -255,7 +255,7 @@ func (t *Tensor) Trace() *Tensor {
 // Meshgrid returns, for vectors of lengths n, m, ..., as many tensors of shape [n, m, ...]: result k has element i_k of
 // vector k at [i_0, i_1, ...]. They are views of the vectors.
 //
-//asyncgen:api view
+//asyncgen:api op
 //go:noinline
 func Meshgrid(ts ...*Tensor) []*Tensor {
 	shape := make(device.Shape, len(ts))
