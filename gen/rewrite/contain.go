@@ -169,7 +169,7 @@ var selects = set("Row RowI64 Slice SliceI64 Tensor ConstInt")
 func (p *past) sized(call *ast.CallExpr) bool {
 	f := p.a.f
 	fn, _, _ := f.Callee(call)
-	anyFloat := fn == nil || fn.Name() != "Arange" // its length depends on its numbers
+	anyFloat := fn == nil || !needsNumbers[fn.Name()]
 	for _, arg := range call.Args {
 		if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !(anyFloat && isFloat(t)) && !tensorapi.IsNumber(t) && !p.fixed(arg) {
 			return false

@@ -28,6 +28,10 @@ var keepsFloats = set(`
 // makesFloats are functions whose result always has floating-point numbers.
 var makesFloats = set("Arange CrossEntropy Eye Full MSELoss Linspace Ones Rand Randn Scalar Uniform Zeros")
 
+// needsNumbers are functions of numbers that are a mistake or make another shape with other numbers: lengths,
+// probabilities, the powers of norms, and constants of integers.
+var needsNumbers = set("Arange Bernoulli Dropout FullLike Quantile VectorNorm VectorNormKeep")
+
 // anyElements are methods that work on elements of all types.
 var anyElements = set("DType Detach Flatten Rank Shape Size Value")
 
@@ -175,9 +179,9 @@ func (p *past) plainly(fn *types.Func) bool {
 			case kind != plan.CallsLibrary:
 				plain = false
 			case !isMethod:
-				plain = plain && makesFloats[callee.Name()] && callee.Name() != "Arange"
+				plain = plain && makesFloats[callee.Name()] && !needsNumbers[callee.Name()]
 			default:
-				plain = plain && (keepsFloats[callee.Name()] && f.Analysis.API.IsTensor(f.Info.TypeOf(sel.X)) || isParam(f, sel.X) && callee.Name() == "Value")
+				plain = plain && !needsNumbers[callee.Name()] && (keepsFloats[callee.Name()] && f.Analysis.API.IsTensor(f.Info.TypeOf(sel.X)) || isParam(f, sel.X) && callee.Name() == "Value")
 			}
 		default:
 			plain = false

@@ -670,7 +670,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		case shape > varying, shape == varying && !isTotal(fn, call):
 			report(call, "calls %s with a tensor whose shape may change", name)
 		case fn.Name() == "Row" && p.rowOf(call): // there is one
-		case !args(fn.Name() != "Arange"): // the length depends on its numbers
+		case !args(!needsNumbers[fn.Name()]):
 			report(call, "calls %s with another argument each time", name)
 		case !always && !isTotal(fn, call):
 			report(call, "calls %s in some iterations only, so that what is wrong with its operands may not have shown before", name)
