@@ -157,7 +157,7 @@ func (e *equation) diagonal(t *Tensor, names []axisName) named {
 			}
 		}
 		turned := structural(op.Transpose, op.Attr{Axes: append(axes, i, j)}, operands{x.t}, true)
-		next := turned.diag("Einsum")
+		next := turned.Diagonal(0)
 		letGo(x.t, turned)
 		name := x.names[i]
 		x = named{next, append(slices.Delete(slices.Delete(x.names, j, j+1), i, i+1), name)}

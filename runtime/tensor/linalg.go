@@ -24,6 +24,7 @@ func (t *Tensor) Solve(y *Tensor) *Tensor {
 		wrong("Solve", op.MistakeNil, t)
 	}
 	n := t.square("Solve")
+	y.floats("Solve")
 	y.matrix("Solve")
 	rank := len(y.shape)
 	if t.dtype != y.dtype {
@@ -83,6 +84,7 @@ func (t *Tensor) Cholesky() *Tensor {
 //asyncgen:api op
 //go:noinline
 func (t *Tensor) QR() (q, r *Tensor) {
+	t.floats("QR")
 	t.matrix("QR")
 	m, n := t.shape[len(t.shape)-2], t.shape[len(t.shape)-1]
 	k := min(m, n)
@@ -96,6 +98,7 @@ func (t *Tensor) QR() (q, r *Tensor) {
 //asyncgen:api op
 //go:noinline
 func (t *Tensor) SVD() (u, s, vt *Tensor) {
+	t.floats("SVD")
 	t.matrix("SVD")
 	m, n := t.shape[len(t.shape)-2], t.shape[len(t.shape)-1]
 	k := min(m, n)
@@ -149,6 +152,7 @@ func (t *Tensor) RFFT() *Tensor {
 }
 
 func (t *Tensor) transform(name string, f *op.HostFunc) *Tensor {
+	t.floats(name)
 	t.matrix(name)
 	rank := len(t.shape)
 	if t.shape[rank-1] != 2 {
@@ -158,18 +162,10 @@ func (t *Tensor) transform(name string, f *op.HostFunc) *Tensor {
 	return hostArray(f, 2, []int{n}, device.Shape{n, 2}, t)
 }
 
-// matrix panics unless t is a tensor of floats with two axes or more.
-func (t *Tensor) matrix(name string) {
-	t.floats(name)
-	if len(t.shape) < 2 {
-		wrong(name, op.MistakeRank, t)
-	}
-}
-
 // square panics unless t holds square matrices, and returns how many rows they have.
 func (t *Tensor) square(name string) int {
-	t.matrix(name)
-	n, m := t.shape[len(t.shape)-2], t.shape[len(t.shape)-1]
+	t.floats(name)
+	n, m := t.matrix(name)
 	if n != m {
 		wrong(name, fmt.Sprintf("%s: %d×%d is not square", op.MistakeShape, n, m), t)
 	}

@@ -187,69 +187,18 @@ func (t *Tensor) Outer(y *Tensor) *Tensor {
 	return elementwise(op.Mul, [2]float64{}, operands{column, y}, true)
 }
 
-// Diag returns the square matrix with the vector t on its diagonal and zeros elsewhere. If t has more than one axis, it
-// returns the diagonals of the matrices in its last two axes, which need not be square.
-//
-//asyncgen:api op batch
-//go:noinline
-func (t *Tensor) Diag() *Tensor { return t.diag("Diag") }
-
-func (t *Tensor) diag(name string) *Tensor {
-	rank := len(t.shape)
-	switch rank {
-	case 0:
-		wrong(name, op.MistakeRank, t)
-	case 1:
-		return t.onDiagonal(t.shape[0], t.shape[0])
-	}
-	rows, columns := t.shape[rank-2], t.shape[rank-1]
-	n := min(rows, columns)
-	square := t
-	for i, length := range []int{rows, columns} {
-		if length > n {
-			square = structural(op.Slice, op.Attr{Axis: rank - 2 + i, To: n}, operands{t}, true)
-			defer square.letGo()
-		}
-	}
-	only := square.onDiagonal(n, n)
-	defer only.letGo()
-	if t.dtype == Bool {
-		return structural(op.Any, op.Attr{Axes: []int{rank - 1}}, operands{only}, true)
-	}
-	return structural(op.Sum, op.Attr{Axes: []int{rank - 1}}, operands{only}, true)
-}
-
-// onDiagonal returns t, broadcast to matrices, with zeros where it is not on their diagonals.
-func (t *Tensor) onDiagonal(rows, columns int) *Tensor {
-	dev := t.storage.Device()
-	i, j := iota64(dev, rows), iota64(dev, columns)
-	column := i.reshape(device.Shape{rows, 1})
-	is := elementwise(op.Eq, [2]float64{}, operands{column, j}, false)
-	zero := filled(0, nil, t.dtype, dev)
-	defer letGo(i, j, column, is, zero)
-	return elementwise(op.Where, [2]float64{}, operands{is, t, zero}, true)
-}
-
-// iota64 returns the integers from 0 to n-1.
-func iota64(dev device.Device, n int) *Tensor {
-	return create(op.Iota, op.Attr{Shape: device.Shape{n}, DType: Int64, Scalars: [2]float64{0, 1}}, dev)
-}
-
 // Trace returns the sum of the diagonal of a matrix, or of each of the matrices in t's last two axes.
 //
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Trace() *Tensor {
-	rank := len(t.shape)
-	if rank < 2 {
-		wrong("Trace", op.MistakeRank, t)
-	}
+	t.matrix("Trace")
 	if !op.Numbers.Has(t.dtype) {
 		wrong("Trace", op.Unsupported(op.Numbers), t)
 	}
-	only := t.onDiagonal(t.shape[rank-2], t.shape[rank-1])
-	defer only.letGo()
-	return structural(op.Sum, op.Attr{Axes: []int{rank - 2, rank - 1}}, operands{only}, true)
+	diagonals := t.Diagonal(0)
+	defer diagonals.letGo()
+	return structural(op.Sum, op.Attr{Axes: []int{len(t.shape) - 2}}, operands{diagonals}, true)
 }
 
 // Meshgrid returns, for vectors of lengths n, m, ..., as many tensors of shape [n, m, ...]: result k has element i_k of

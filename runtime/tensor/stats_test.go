@@ -32,9 +32,14 @@ var byName = map[string]func(args []float64, x ...*tensor.Tensor) *tensor.Tensor
 	"Quantile": func(a []float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Quantile(a[0], int(a[1])) },
 	"Median":   func(a []float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Median(int(a[0])) },
 	"Outer":    func(_ []float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Outer(x[1]) },
-	"Diag":     func(_ []float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Diag() },
-	"Trace":    func(_ []float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Trace() },
-	"IsClose":  func(a []float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].IsClose(x[1], a[0], a[1]) },
+	"Diag": func(_ []float64, x ...*tensor.Tensor) *tensor.Tensor {
+		if x[0].Rank() == 1 {
+			return x[0].Diag(0)
+		}
+		return x[0].Diagonal(0)
+	},
+	"Trace":   func(_ []float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Trace() },
+	"IsClose": func(a []float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].IsClose(x[1], a[0], a[1]) },
 }
 
 // A jsonNumber is a float64, as a text if it is infinite or NaN.
@@ -149,10 +154,10 @@ func TestStatisticsEdges(t *testing.T) {
 			{"norm of a scalar", scalar.VectorNorm(1), array{tensor.Float32, []int{}, []float64{3}}},
 			{"kept norm", one.VectorNormKeep(4), array{tensor.Float32, []int{1}, []float64{3}}},
 			{"CumMax of nothing", empty.CumMax(1), array{tensor.Float32, []int{2, 0}, nil}},
-			{"Diag of nothing", tensor.On(on).Zeros(0).Diag(), array{tensor.Float32, []int{0, 0}, nil}},
+			{"Diag of nothing", tensor.On(on).Zeros(0).Diag(0), array{tensor.Float32, []int{0, 0}, nil}},
 			{"Trace of nothing", empty.Trace(), array{tensor.Float32, []int{}, []float64{0}}},
 			{"Outer with nothing", one.Outer(tensor.On(on).Zeros(0)), array{tensor.Float32, []int{1, 0}, nil}},
-			{"Diag of bools", tensor.FromOn(on, []bool{true, false, true, true}, 2, 2).Diag(), array{tensor.Bool, []int{2}, []float64{1, 1}}},
+			{"Diag of bools", tensor.FromOn(on, []bool{true, false, true, true}, 2, 2).Diagonal(0), array{tensor.Bool, []int{2}, []float64{1, 1}}},
 			{"CumProd of integers", tensor.FromOn(on, []int{2, 0, 3}).CumProd(0), array{tensor.Int64, []int{3}, []float64{2, 0, 0}}},
 			{"Einsum of nothing", tensor.Einsum("ij,kj->ik", empty, empty), array{tensor.Float32, []int{2, 2}, []float64{0, 0, 0, 0}}},
 			{"Einsum of integers", tensor.Einsum("i,i", tensor.FromOn(on, []int{2, 3}), tensor.FromOn(on, []int{4, 5})), array{tensor.Int64, []int{}, []float64{23}}},
@@ -186,7 +191,7 @@ func TestStatisticsMistakes(t *testing.T) {
 		"Median of nothing":      func() { empty.Median(0) },
 		"Quantile(2)":            func() { x.Quantile(2, 0) },
 		"Outer of a matrix":      func() { x.Outer(x) },
-		"Diag of a scalar":       func() { tensor.Scalar(1).Diag() },
+		"Diag of a scalar":       func() { tensor.Scalar(1).Diag(0) },
 		"Trace of a vector":      func() { empty.Trace() },
 		"CumMax of bools":        func() { x.As(tensor.Bool).CumMax(0) },
 		"BinCount of floats":     func() { x.BinCount(3) },
