@@ -454,6 +454,9 @@ func librarySummary(pkg *Package, api tensorapi.Func, e ast.Expr) *Summary {
 	switch api.Kind {
 	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print:
 		s.Waits = []Wait{{Operand: api.Arg, Chain: []Link{{pkg.PosOf(e.Pos()), types.ExprString(e)}}}}
+	case tensorapi.Op, tensorapi.Draw, tensorapi.Host:
+		sig, ok := pkg.Info.TypeOf(e).Underlying().(*types.Signature)
+		s.Makes = ok && sig.Results().Len() == 1 && IsTensor(sig.Results().At(0).Type())
 	}
 	return s
 }

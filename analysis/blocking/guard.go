@@ -147,7 +147,7 @@ func isComplaint(pkg *Package, pos token.Pos) bool {
 	for c := range cur.Enclosing() {
 		switch n := c.Node().(type) {
 		case *ast.CallExpr:
-			if call := pkg.Calls[n]; call != nil && (syntax.IsFullName(call.Callee, "fmt.Errorf") || failsTest(call.Callee)) {
+			if call := pkg.Calls[n]; call != nil && (syntax.IsFullName(call.Callee, "fmt.Errorf") || FailsTest(call.Callee)) {
 				return true
 			}
 		case ast.Stmt:
@@ -157,8 +157,8 @@ func isComplaint(pkg *Package, pos token.Pos) bool {
 	return false
 }
 
-// failsTest recognises the methods of package testing that say what is wrong: t.Errorf, b.Fatal, t.Skip.
-func failsTest(fn *types.Func) bool {
+// FailsTest recognises the methods of package testing that say what is wrong: t.Errorf, b.Fatal, t.Skip.
+func FailsTest(fn *types.Func) bool {
 	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != "testing" {
 		return false
 	}

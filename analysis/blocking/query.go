@@ -2,6 +2,7 @@ package blocking
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"iter"
 	"slices"
@@ -123,6 +124,39 @@ func alwaysMakes(pkg *Package, f *Func, seen map[*types.Var]bool) bool {
 	})
 }
 
+// handedMakes reports whether c calls a parameter of a function that only this package can call, and each of its calls
+// passes a function that makes a tensor:
+//
+//	func settle(x *tensor.Tensor, f func(*tensor.Tensor) *tensor.Tensor) { … f(x) … }
+//	settle(x, (*tensor.Tensor).Cos)
+func handedMakes(pkg *Package, c *Call, seen map[*types.Var]bool) bool {
+	f := c.In.Owner()
+	decl, ok := f.Cur.Node().(*ast.FuncDecl)
+	op, isParam := pkg.FuncParam(f, c.Expr.Fun)
+	if !ok || !isParam || ast.IsExported(f.Name) || op < 0 {
+		return false
+	}
+	callers := pkg.callers()[f]
+	uses := 0
+	for cur := range pkg.Root.Preorder((*ast.Ident)(nil)) {
+		if pkg.Info.Uses[cur.Node().(*ast.Ident)] == pkg.Info.Defs[decl.Name] {
+			uses++
+		}
+	}
+	return uses > 0 && uses == len(callers) && !slices.ContainsFunc(callers, func(d *Call) bool {
+		return op >= len(d.Expr.Args) || !isMaker(pkg, d.Expr.Args[op], seen)
+	})
+}
+
+// isMaker reports whether each call of the function e makes a tensor.
+func isMaker(pkg *Package, e ast.Expr, seen map[*types.Var]bool) bool {
+	v := pkg.FuncValue(e, 0)
+	if !v.IsKnown() {
+		v = methodValue(pkg, e)
+	}
+	return alwaysMakes(pkg, v.Fn, seen) || v.Fn == nil && v.Summary().Makes
+}
+
 // madeBy is MadeBy, and ok is false where MadeBy returns nil. The variables in seen are being asked about already.
 func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.CallExpr, ok bool) {
 	switch e := ast.Unparen(e).(type) {
@@ -131,8 +165,12 @@ func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 			switch c.API.Kind {
 			case tensorapi.Op, tensorapi.Draw, tensorapi.Host:
 				return []*ast.CallExpr{e}, true
+			case tensorapi.View:
+				if c.Lib == tensorapi.Ours() {
+					return []*ast.CallExpr{e}, true // a view has a handle of its own
+				}
 			case tensorapi.Unknown:
-				if alwaysMakes(pkg, c.Target, seen) {
+				if alwaysMakes(pkg, c.Target, seen) || c.Target == nil && c.Summary().Makes || handedMakes(pkg, c, seen) {
 					return []*ast.CallExpr{e}, true
 				}
 			}
@@ -162,6 +200,52 @@ func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 		return calls, true
 	}
 	return nil, false
+}
+
+// makesTensor reports whether f always returns one tensor, which it has made.
+func makesTensor(pkg *Package, f *Func) bool {
+	return f.Sig.Results().Len() == 1 && IsTensor(f.Sig.Results().At(0).Type()) && alwaysMakes(pkg, f, make(map[*types.Var]bool))
+}
+
+// compared returns the operands of f that f compares with each other by == or !=, or elements of them. Their types tell
+// only the callers what that means.
+func compared(pkg *Package, f *Func) Operands {
+	var all Operands
+	for v := range f.Sig.Params().Variables() {
+		if !isOpen(v.Type()) {
+			continue
+		}
+		for cur := range f.Cur.Preorder((*ast.BinaryExpr)(nil)) {
+			n := cur.Node().(*ast.BinaryExpr)
+			if n.Op != token.EQL && n.Op != token.NEQ || pkg.FuncAt(cur) != f {
+				continue
+			}
+			if x, y := paramOf(pkg, f, n.X, 0), paramOf(pkg, f, n.Y, 0); x != y && x >= 0 && y >= 0 {
+				all |= operands(x) | operands(y)
+			}
+		}
+		break
+	}
+	return all
+}
+
+// paramOf returns the number of the parameter of f that e is, or an element of; or -1.
+func paramOf(pkg *Package, f *Func, e ast.Expr, depth int) int {
+	if x, ok := ast.Unparen(e).(*ast.IndexExpr); ok {
+		return paramOf(pkg, f, x.X, depth)
+	}
+	v := pkg.Local(e)
+	if v == nil || depth > 2 {
+		return -1
+	}
+	d := pkg.Defs[v]
+	if p, ok := pkg.Params[v]; ok && p.Of == f && len(d) == 0 {
+		return p.Operand
+	}
+	if len(d) == 1 && d[0].Kind == DefElem {
+		return paramOf(pkg, f, d[0].Value, depth+1)
+	}
+	return -1
 }
 
 // IsFunc reports whether the callee is a library's function with the given name, which has no import path: "Try",

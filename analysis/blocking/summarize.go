@@ -55,6 +55,8 @@ func summary(pkg *Package, f *Func) Summary {
 		g.addClocks(&s, f)
 	}
 	s.Results = results(pkg, f)
+	s.Makes = makesTensor(pkg, f)
+	s.Compares = compared(pkg, f)
 	s.Histories = histories(pkg, f)
 	s.Keeps = pkg.keeps[f]
 	s.Func = returned(pkg, f)

@@ -35,6 +35,12 @@ type Summary struct {
 	//
 	//	func twice(x *tensor.Tensor) *tensor.Tensor { return x.MulScalar(2) } // pending
 	Results []Origin
+	// Makes reports whether the function always returns one tensor, which it has just made: nobody else can have it.
+	Makes bool
+	// Compares are the operands that the function compares with each other by ==, or elements of them.
+	//
+	//	func same[T comparable](x, y T) bool { return x == y }
+	Compares Operands
 	// Histories says for each result whether it has a history. It is nil if none is known to have one.
 	Histories []Lineage
 	// Keeps are the operands that the function puts into a list or map that outlives the call. Sums are those that it
@@ -191,6 +197,8 @@ func agreement(fs []*Func) *Summary {
 		}
 		s.Builds = s.Builds && f.Summary.Builds
 		s.BuiltOf |= f.Summary.BuiltOf
+		s.Makes = s.Makes && f.Summary.Makes
+		s.Compares &= f.Summary.Compares
 		s.Keeps &= f.Summary.Keeps
 		s.Sums &= f.Summary.Sums
 		s.Hoards &= f.Summary.Hoards
@@ -265,6 +273,7 @@ func (s *Summary) withFirst() *Summary {
 	for i := range t.Histories {
 		t.Histories[i].From <<= 1
 	}
+	t.Compares <<= 1
 	t.Keeps <<= 1
 	t.Sums <<= 1
 	t.Hoards <<= 1
@@ -285,7 +294,7 @@ func firstOf(list []Origin) []Origin {
 
 // isZero reports whether the summary says nothing.
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && s.Histories == nil && s.Keeps == 0 && s.Sums == 0 && s.Hoards == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
+	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && !s.Makes && s.Compares == 0 && s.Histories == nil && s.Keeps == 0 && s.Sums == 0 && s.Hoards == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
 }
 
 // equal reports whether two summaries say the same.
@@ -363,7 +372,7 @@ func (s *Summary) String() string {
 	for _, kept := range []struct {
 		of   Operands
 		word string
-	}{{s.Keeps, "keeps"}, {s.Sums, "sums"}, {s.Hoards, "hoards"}} {
+	}{{s.Compares, "compares"}, {s.Keeps, "keeps"}, {s.Sums, "sums"}, {s.Hoards, "hoards"}} {
 		if kept.of != 0 {
 			words = append(words, kept.word+"("+Origin{From: kept.of}.String()+")")
 		}
@@ -407,7 +416,7 @@ func (s *Summary) String() string {
 	for _, p := range []struct {
 		holds bool
 		word  string
-	}{{s.Timer, "timer"}, {s.Blocks, "blocks"}, {s.Enqueues, "enqueues"}, {s.Mutates, "mutates"}, {s.Steps, "steps"}, {s.Trains, "trains"}} {
+	}{{s.Makes, "makes"}, {s.Timer, "timer"}, {s.Blocks, "blocks"}, {s.Enqueues, "enqueues"}, {s.Mutates, "mutates"}, {s.Steps, "steps"}, {s.Trains, "trains"}} {
 		if p.holds {
 			words = append(words, p.word)
 		}

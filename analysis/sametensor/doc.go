@@ -8,7 +8,9 @@
 //
 // The rule reports comparisons of two tensors that can't be the same one, as
 // both were just computed or made, also by a function that does nothing else, or one
-// was and the other is older: passed in, or of an earlier iteration; and
+// was and the other is older: passed in, or of an earlier iteration. So do generic
+// functions that compare their operands, and slices.Index and slices.Contains, which look
+// for a tensor that the call has made. It reports
 // calls of reflect.DeepEqual with tensors, or with lists, maps or structs of
 // them. Other comparisons of two tensors may
 // ask whether they are one and the same on purpose, as a cache or a list does that looks
@@ -29,8 +31,8 @@
 // Silent: comparisons with nil, and with what a cell holds, which is another
 // tensor after each change. In test files the rule applies with -tests only.
 //
-// Missed: comparisons of structs, of interfaces and by functions such as
-// slices.Equal.
+// Missed: comparisons of structs and of interfaces, by slices.Equal, and by generic functions
+// of packages that know no tensors.
 //
 // Fix: none. Whether all elements are to be equal, and how nearly, is for the
 // author to say.

@@ -12,6 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/inspector"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
@@ -21,39 +22,92 @@ var doc string
 // Analyzer is rule AT033.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT033", Package: "sametensor", Doc: doc, Values: true, Check: check}
+var rule = &lint.Rule{ID: "AT033", Package: "sametensor", Doc: doc, Values: true, InTests: true, Check: check}
 
 func check(p *lint.Pass) {
 	for cur := range p.Preorder((*ast.BinaryExpr)(nil), (*ast.CallExpr)(nil)) {
 		switch n := cur.Node().(type) {
 		case *ast.BinaryExpr:
-			compare(p, n)
+			if n.Op == token.EQL || n.Op == token.NEQ {
+				compare(p, n, n.X, n.Y, types.ExprString(n.X)+" "+n.Op.String()+" "+types.ExprString(n.Y), n.Op == token.EQL && isRefused(p, cur))
+			}
 		case *ast.CallExpr:
 			deepEqual(p, n)
+			if c := p.Calls[n]; c != nil {
+				compareBy(p, c)
+			}
 		}
 	}
 }
 
-func compare(p *lint.Pass, n *ast.BinaryExpr) {
-	if n.Op != token.EQL && n.Op != token.NEQ || !isTensor(p, n.X) || !isTensor(p, n.Y) {
-		return
+// compare reports a comparison of x and y, written as text, if both are tensors. If refused is true, they are expected
+// to be different ones.
+func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused bool) {
+	if refused || !isTensor(p, x) || !isTensor(p, y) || isCellValue(p.Package, x, 0) || isCellValue(p.Package, y, 0) {
+		return // what a cell holds changes when it is set
 	}
-	x, y := p.MadeBy(n.X), p.MadeBy(n.Y)
 	severity := lint.Info
 	says := "compares two tensors by identity, not by value"
-	switch {
-	case isCellValue(p.Package, n.X, 0) || isCellValue(p.Package, n.Y, 0): // which changes when the cell is set
-		return
-	case disjoint(x, y) || madeInside(p.Package, x, n.Y) || madeInside(p.Package, y, n.X) || isCallOf(x, n.X) || isCallOf(y, n.Y),
-		justMade(p.Package, n.X, n.Y) || justMade(p.Package, n.Y, n.X):
+	a, b := p.MadeBy(x), p.MadeBy(y)
+	if disjoint(a, b) || madeInside(p.Package, a, y) || madeInside(p.Package, b, x) || isCallOf(a, x) || isCallOf(b, y) ||
+		justMade(p.Package, x, y) || justMade(p.Package, y, x) {
 		severity = lint.Warning
 		says = "compares two tensors that are never the same one"
 	}
-	p.Report(severity, analysis.Diagnostic{
-		Pos:     n.Pos(),
-		End:     n.End(),
-		Message: types.ExprString(n.X) + " " + n.Op.String() + " " + types.ExprString(n.Y) + " " + says + "; compare elements with Eq, or what they are read as",
-	})
+	report(p, severity, n, text+" "+says)
+}
+
+// report reports a comparison of tensors.
+func report(p *lint.Pass, s lint.Severity, n ast.Expr, says string) {
+	p.Report(s, analysis.Diagnostic{Pos: n.Pos(), End: n.End(), Message: says + "; compare elements with Eq, or what they are read as"})
+}
+
+// isRefused reports whether cur is the condition under which a test fails: it says that the tensors must differ, as
+// those do of a function that must not return its operand.
+//
+//	if got == x {
+//		t.Error("changed in place")
+//	}
+func isRefused(p *lint.Pass, cur inspector.Cursor) bool {
+	stmt, ok := cur.Parent().Node().(*ast.IfStmt)
+	if !ok {
+		return false
+	}
+	fails := false
+	for c := range cur.Parent().Preorder((*ast.CallExpr)(nil)) {
+		call := p.Calls[c.Node().(*ast.CallExpr)]
+		fails = fails || call != nil && stmt.Body.Pos() <= call.Expr.Pos() && call.Expr.Pos() < stmt.Body.End() && blocking.FailsTest(call.Callee)
+	}
+	return fails
+}
+
+// compareBy reports a call of a function that compares tensors by ==: a generic one, and one of package slices that
+// looks for a tensor in a list, if the call itself has made that.
+//
+//	slices.Index(keys, x.Flatten())
+func compareBy(p *lint.Pass, c *blocking.Call) {
+	var operands []ast.Expr
+	for i, e := range c.Expr.Args {
+		if c.Summary().Compares.Has(i) {
+			operands = append(operands, e)
+		}
+	}
+	if len(operands) == 2 {
+		compare(p, c.Expr, operands[0], operands[1], types.ExprString(c.Expr), false)
+	}
+	for _, name := range []string{"slices.Index", "slices.Contains"} {
+		if syntax.IsFullName(c.Callee, name) {
+			operands = c.Expr.Args
+		}
+	}
+	if len(operands) != 2 || isTensor(p, operands[0]) == isTensor(p, operands[1]) {
+		return
+	}
+	for _, e := range operands {
+		if isTensor(p, e) && isCallOf(p.MadeBy(e), e) {
+			report(p, lint.Warning, c.Expr, blocking.CalleeName(c)+" looks for a tensor that was just made, and so is in no list")
+		}
+	}
 }
 
 // isTensor reports whether e is a tensor, and not nil.
@@ -88,11 +142,7 @@ func deepEqual(p *lint.Pass, n *ast.CallExpr) {
 	if !ok || fn.FullName() != "reflect.DeepEqual" || len(n.Args) != 2 || !holdsTensor(p.Package, n.Args[0]) || !holdsTensor(p.Package, n.Args[1]) {
 		return
 	}
-	p.Report(lint.Warning, analysis.Diagnostic{
-		Pos:     n.Pos(),
-		End:     n.End(),
-		Message: types.ExprString(n.Fun) + " compares how tensors are kept, not their values; compare elements with Eq, or what they are read as",
-	})
+	report(p, lint.Warning, n, types.ExprString(n.Fun)+" compares how tensors are kept, not their values")
 }
 
 // holdsTensor reports whether e is a tensor or contains some, in elements, fields

@@ -10,7 +10,7 @@ import (
 type Batch struct{ X, Y *tensor.Tensor }
 
 // Loss does not wait.
-func Loss(w *tensor.Tensor, b Batch) *tensor.Tensor { // want Loss:`returns\(pending\) tracks\(0\) enqueues`
+func Loss(w *tensor.Tensor, b Batch) *tensor.Tensor { // want Loss:`returns\(pending\) tracks\(0\) makes enqueues`
 	return b.X.MatMul(w).Sub(b.Y).Mean()
 }
 
@@ -57,10 +57,13 @@ func Sum(ts []*tensor.Tensor) float64 { // want Sum:`waits\(0 in loop: `
 }
 
 // Same returns what it is given.
-func Same(t *tensor.Tensor) *tensor.Tensor { return t.Reshape(1) } // want Same:`^returns\(0\) tracks\(0\)$`
+func Same(t *tensor.Tensor) *tensor.Tensor { return t.Reshape(1) } // want Same:`^returns\(0\) tracks\(0\) makes$`
+
+// Equal compares its operands.
+func Equal[T comparable](x, y T) bool { return x == y } // want Equal:`^compares\(0\|1\)$`
 
 // Origin makes tensors of host data.
-func Origin() *tensor.Tensor { return tensor.Zeros(1) }
+func Origin() *tensor.Tensor { return tensor.Zeros(1) } // want Origin:`^makes$`
 
 // Each calls f in a loop, Once calls it once.
 func Each(n int, f func(i int)) { // want Each:`^loops\(1\)$`
