@@ -10,7 +10,8 @@
 // model and does no more: nn.Snapshot keeps nothing that is not assigned, and nn.Frozen freezes only the model that
 // it returns. A Timer that nobody keeps measures nothing.
 //
-// And it reports failures that are thrown away. asyncrt.WaitAll and Try return them once, and nobody is told again.
+// And it reports failures that are thrown away. asyncrt.WaitAll and Try return them once, and nobody is told again;
+// as a deferred call, they tell nobody either.
 // Where a function of the library returns a value and an error, and the error goes to the blank identifier, a failure
 // looks like a result; so does the time of a Timer that is still running.
 //
@@ -34,7 +35,7 @@
 // than return a tensor; random numbers, which advance their generator. In test files the rule applies with -tests
 // only.
 //
-// Missed: calls after go and defer; results that are assigned and never used
+// Missed: operations after go and defer; results that are assigned and never used
 // for anything that has an effect; libraries whose tensors may change.
 //
 // Fix: none. Only the author knows which variable was meant.

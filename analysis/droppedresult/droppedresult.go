@@ -43,6 +43,10 @@ func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
 		case losesFailures(c) && !isTimed(f) && !returnsTensors(f):
 			return "error of " + name + " is thrown away, with which the failures are gone; handle it"
 		}
+	case *ast.DeferStmt, *ast.GoStmt:
+		if losesFailures(c) && !isMeasured(f) && !returnsTensors(f) {
+			return "error of " + name + " is thrown away, with which the failures are gone; call it in a function that handles it"
+		}
 	case *ast.AssignStmt:
 		if !dropsLast(use) {
 			return ""
@@ -133,13 +137,17 @@ func forItsOwnSake(f *blocking.Func) bool {
 
 // isTimed reports whether f, or a function that it is written in, reads a clock or is a benchmark, or whether what it
 // is passed to takes its time.
-func isTimed(f *blocking.Func) bool {
+func isTimed(f *blocking.Func) bool { return isMeasured(f) || f.Outermost().Contains(readsClock) }
+
+// isMeasured reports whether f, or a function that it is written in, is a benchmark, or whether what it is passed to
+// takes its time.
+func isMeasured(f *blocking.Func) bool {
 	for g := range f.In() {
 		if g.IsBenchmark() || g.IsTimed() {
 			return true
 		}
 	}
-	return f.Outermost().Contains(readsClock)
+	return false
 }
 
 // readsClock reports whether the call reads a clock, starts or stops what does, or

@@ -8,8 +8,10 @@
 // read of the same tensor does nothing that the read doesn't.
 //
 // The rule reports waits in a loop for what the same iteration enqueues, also by functions that the loop calls and
-// by what they defer. It reports waits whose next statement begins with a read of the same tensor. And it reports
-// waits of a Timer in each step of training: timers can be kept, and asked after the loop.
+// by what they defer. It reports waits whose next statement begins with a read of the same tensor, and calls of
+// asyncrt.WaitIdle after which the program does nothing but to compute a tensor and read it. It reports
+// waits of a Timer in each step of training: timers can be kept, and asked after the loop. And it reports calls of
+// Later.Flush in each iteration of the loop that fills the backlog, which nothing can run behind then.
 //
 // WRONG
 //
@@ -34,7 +36,7 @@
 //
 // Missed: what AT010 misses of functions that the loop calls.
 //
-// Fix: removes a wait that a read follows. The wait's error must have been
+// Fix: removes a wait for a tensor that a read of it follows. The wait's error must have been
 // dropped; the read reports it by a panic, as it did before. A wait in a loop
 // is not moved: it may be what bounds the program's memory.
 package extrawait

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"slices"
 	"strings"
 
@@ -51,6 +52,9 @@ func check(p *lint.Pass) {
 
 // remove deletes the line of a wait, if there is nothing else on it.
 func remove(p *lint.Pass, b *barrier) []analysis.SuggestedFix {
+	if b.All {
+		return nil // other goroutines may enqueue, too
+	}
 	stmt := b.Cur.Parent().Node()
 	start, end, ok := p.Line(stmt)
 	if !ok {
@@ -77,6 +81,8 @@ func way(chain []blocking.Link) string {
 // remedy says what to do instead, and what makes a wait for each step superfluous.
 func remedy(b *barrier) string {
 	switch {
+	case b.Flush:
+		return "; flush once after the loop, as the functions run when their values have arrived"
 	case b.Timer:
 		return "; keep the timers, and ask them after the loop"
 	case b.Trains:
@@ -103,8 +109,10 @@ type barrier struct {
 	// Trains reports whether the loop trains, and nothing else in it waits: such a wait bounds the queue, which the
 	// library does by itself.
 	Trains bool
-	// Timer reports whether the call asks a Timer, which can be asked later.
-	Timer bool
+	// Timer reports whether the call asks a Timer, which can be asked later, and Flush whether it flushes a backlog.
+	Timer, Flush bool
+	// All reports whether the call waits for all work there is.
+	All bool
 }
 
 // barriers lists the waits that serialise a loop, and those that a read
@@ -130,6 +138,12 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 	pkg := p.Package
 	if read := readAfter(pkg, c); read != nil {
 		return &barrier{Call: c.Expr, Cur: c.Cur, Name: pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), Read: read.Expr}
+	}
+	if read := readAfterIdle(pkg, c); read != nil {
+		return &barrier{Call: c.Expr, Cur: c.Cur, Name: types.ExprString(c.Expr), Read: read.Expr, All: true}
+	}
+	if l := flushed(pkg, c); l != nil {
+		return &barrier{Call: c.Expr, Cur: c.Cur, Loop: l, Name: types.ExprString(c.Expr), Flush: true}
 	}
 	l, w := sites.Serialised(pkg, c)
 	if l == nil {
@@ -209,6 +223,73 @@ func readAfter(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
 		return nil // it may give up waiting
 	}
 	return first
+}
+
+// readAfterIdle returns the read that c, a call of asyncrt.WaitIdle, comes before, if nothing happens in between but
+// that the tensor is computed which is read, and no clock is read; or nil.
+func readAfterIdle(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
+	if c.API.Kind != tensorapi.WaitAll || !c.IsFunc("WaitIdle") || c.In.Outermost().Contains(blocking.TellsTime) || c.In.IsTest() {
+		return nil
+	}
+	stmt, ok := dropped(pkg, c)
+	for ok {
+		if stmt, ok = stmt.NextSibling(); !ok {
+			return nil
+		}
+		for cur := range stmt.Preorder((*ast.CallExpr)(nil), (*ast.FuncLit)(nil), (*ast.GoStmt)(nil), (*ast.DeferStmt)(nil), (*ast.SendStmt)(nil), (*ast.UnaryExpr)(nil)) {
+			switch n := cur.Node().(type) {
+			case *ast.CallExpr:
+				d := pkg.Calls[n]
+				if d == nil {
+					continue // a conversion or built-in
+				}
+				switch d.API.Kind {
+				case tensorapi.Op, tensorapi.View, tensorapi.Host, tensorapi.Draw, tensorapi.Value, tensorapi.Meta, tensorapi.Pure:
+					continue
+				case tensorapi.Read:
+					switch stmt.Node().(type) {
+					case *ast.ExprStmt, *ast.AssignStmt, *ast.ReturnStmt, *ast.DeclStmt:
+						return d
+					}
+				}
+				return nil
+			case *ast.UnaryExpr:
+				if n.Op == token.ARROW {
+					return nil
+				}
+			default:
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// flushed returns the loop that c flushes a backlog in, if each iteration gives the backlog something to do; or nil.
+func flushed(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
+	if c.API.Kind != tensorapi.WaitAll || !c.IsFunc("Flush") || c.In.Outermost().Contains(blocking.TellsTime) {
+		return nil
+	}
+	later := pkg.Variable(c.Operand(tensorapi.Recv)[0])
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Small {
+			continue
+		}
+		adds := pkg.Any(l, func(d *blocking.Call) bool {
+			if !d.IsFunc("Do") || d.API.Calls != tensorapi.Later || pkg.Variable(d.Operand(tensorapi.Recv)[0]) != later || pkg.GuardOf(d.In, d.Expr.Pos(), l) == blocking.Rarely {
+				return false
+			}
+			for m := range pkg.LoopsAround(d.In, d.Expr.Pos()) {
+				return m == l
+			}
+			return false
+		})
+		if later == nil || !adds || l.Declares(later) || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always {
+			return nil
+		}
+		return l
+	}
+	return nil
 }
 
 // dropped returns the statement that c is, if it is one, or one that assigns

@@ -14,6 +14,10 @@
 // channel fills: then the finding is of severity info, shown with -severity=info. The
 // others fill the memory and serve nobody who waits for the end: warnings.
 //
+// It also reports appends of tensors, or of what holds some, to lists that nobody ever looks at: local ones in loops,
+// and fields and variables of the package that are not exported, if the package asks for their length at most and
+// never cuts them, however long the loop is.
+//
 // WRONG
 //
 //	for req := range requests {
@@ -37,7 +41,7 @@
 // iterations.
 //
 // Missed: maps, channels and lists of lists; lists that another function cuts
-// or appends to.
+// or appends to, if somebody reads them.
 //
 // Fix: none. How much to keep is for the author to say.
 package growth

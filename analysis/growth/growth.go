@@ -12,6 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
 	"golang.org/x/tools/go/cfg"
 )
@@ -35,6 +36,13 @@ func check(p *lint.Pass) {
 			End:     g.Call.End(),
 			Message: types.ExprString(g.List) + " keeps a tensor of every iteration of a loop without an end; cut it from time to time",
 			Related: g.Loop.Related(),
+		})
+	}
+	for _, call := range unread(p.Package) {
+		p.Report(lint.Warning, analysis.Diagnostic{
+			Pos:     call.Pos(),
+			End:     call.End(),
+			Message: types.ExprString(call.Args[0]) + " keeps tensors, and nothing ever looks at them; count them, or drop the list",
 		})
 	}
 }
@@ -78,6 +86,112 @@ func growthBy(pkg *blocking.Package, v *types.Var, d blocking.Def) (growth, bool
 		}
 	}
 	return growth{}, false
+}
+
+// unread lists the appends of tensors to lists of which the package asks for the length at most, and which it never
+// cuts: to local ones in loops, and to fields and variables of the package that nobody else can see. The tensors keep
+// their memory for nothing.
+func unread(pkg *blocking.Package) []*ast.CallExpr {
+	var list []*ast.CallExpr
+	for v, defs := range pkg.Defs {
+		elem := syntax.ElementType(v.Type())
+		if v.Exported() || elem == nil || !pkg.HoldsTensors(elem) || pkg.Params[v].Of != nil {
+			continue
+		}
+		var calls []*ast.CallExpr
+		for _, d := range defs {
+			call := pkg.SelfAppend(v, d)
+			if call == nil || d.In == nil || !isKept(pkg, v, d) {
+				continue
+			}
+			if growthOf, ok := growthBy(pkg, v, d); ok && !growthOf.Collected {
+				continue // which says so
+			}
+			calls = append(calls, call)
+		}
+		if len(calls) > 0 && isOnlyAppended(pkg, v, defs) {
+			list = append(list, calls...)
+		}
+	}
+	slices.SortFunc(list, func(x, y *ast.CallExpr) int { return cmp.Compare(x.Pos(), y.Pos()) })
+	return list
+}
+
+// isKept reports whether d, an append to v, runs again and again: in a loop around which v is, or in a function that
+// doesn't declare v.
+func isKept(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
+	if isShared(pkg, v) {
+		return true
+	}
+	for l := range pkg.LoopsAround(d.In, d.Pos) {
+		if !l.Small && !l.Declares(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// isShared reports whether v is a field or a variable of the package.
+func isShared(pkg *blocking.Package, v *types.Var) bool {
+	return v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
+}
+
+// isOnlyAppended reports whether all that becomes of the list v is that it grows, is made, and is asked for its length.
+func isOnlyAppended(pkg *blocking.Package, v *types.Var, defs []blocking.Def) bool {
+	for _, d := range defs {
+		if pkg.SelfAppend(v, d) == nil && (d.Kind != blocking.DefValue || d.Value != nil && !isEmpty(pkg, d.Value) || isShared(pkg, v) && d.In != nil && !isMaking(pkg, d)) {
+			return false
+		}
+	}
+	uses := pkg.UsesInPackage(v)
+	if !isShared(pkg, v) {
+		i := slices.IndexFunc(defs, func(d blocking.Def) bool { return d.In != nil })
+		uses = pkg.UsesOf(v, defs[i].In)
+	}
+	for use := range uses {
+		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
+			use = use.Parent()
+		}
+		if !syntax.IsTarget(use) && !isAppended(pkg, use, v) && !isCounted(pkg, use) {
+			return false
+		}
+	}
+	return true
+}
+
+// isEmpty reports whether e is nil, an empty literal, or a list that make makes without elements.
+func isEmpty(pkg *blocking.Package, e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CompositeLit:
+		return len(e.Elts) == 0
+	case *ast.CallExpr:
+		return syntax.IsBuiltin(pkg.Info, e, "make") && len(e.Args) > 1 && pkg.Info.Types[e.Args[1]].Value != nil
+	}
+	return syntax.IsNil(pkg.Info, e)
+}
+
+// isMaking reports whether d gives a field its first value, in a composite literal.
+func isMaking(pkg *blocking.Package, d blocking.Def) bool {
+	cur, ok := pkg.Cursor(d.Pos)
+	if !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.KeyValueExpr)(nil), (*ast.AssignStmt)(nil)) {
+		_, ok := c.Node().(*ast.KeyValueExpr)
+		return ok
+	}
+	return false
+}
+
+// isCounted reports whether the use is the operand of len or cap, or is compared with nil.
+func isCounted(pkg *blocking.Package, use inspector.Cursor) bool {
+	switch n := use.Parent().Node().(type) {
+	case *ast.CallExpr:
+		return syntax.IsBuiltin(pkg.Info, n, "len") || syntax.IsBuiltin(pkg.Info, n, "cap")
+	case *ast.BinaryExpr:
+		return syntax.IsNil(pkg.Info, n.X) || syntax.IsNil(pkg.Info, n.Y)
+	}
+	return false
 }
 
 // isCollected reports whether the list v may be what l, in f, is for: something uses it after the loop, or the loop

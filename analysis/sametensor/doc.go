@@ -29,7 +29,8 @@
 //	if slices.Equal(got.Float32s(), want.Float32s()) {
 //
 // Silent: comparisons with nil, and with what a cell holds, which is another
-// tensor after each change. In test files the rule applies with -tests only.
+// tensor after each change; tests that fail if two tensors are the same one. The rule applies
+// in test files, too: a test that compares handles tests something else than it says.
 //
 // Missed: comparisons of structs and of interfaces, by slices.Equal, and by generic functions
 // of packages that know no tensors.

@@ -88,4 +88,5 @@ func kept(in chan batch.Batch, made chan *tensor.Tensor) {
 	for t := range made {
 		given = append(given, t)
 	}
+	_ = given
 }

@@ -25,8 +25,9 @@ type Later[S any] struct{ _ S }
 
 func NewLater[S any](window int) *Later[S] { return nil }
 
-func (l *Later[S]) Read(t *tensor.Tensor) Read { return Read{} }
-func (l *Later[S]) Do(f func())                { f() }
+func (l *Later[S]) Read(t *tensor.Tensor) Read    { return Read{} }
+func (l *Later[S]) Do(f func())                   { f() }
+func (l *Later[S]) Flush() (state S, exited bool) { return state, false }
 
 type Read struct{ t *tensor.Tensor }
 
