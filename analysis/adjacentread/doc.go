@@ -10,7 +10,7 @@
 // all of its numbers to a list, and enqueue nothing: the first read waits for most of the work, but each is a
 // copy of a few bytes. It reports calls of functions with such a loop where only the call shows
 // what they do: they are given the method that reads, as in Map(losses, (*tensor.Tensor).Item),
-// or call a method of a type parameter.
+// or call a method of a type parameter. And it reports loops that print each tensor of a list to have a key of a map.
 //
 // It also reports, in loops, a read of one number right after another, when the
 // first does not matter for the second, and reads of what the same iteration has
@@ -41,7 +41,8 @@
 // Silent: what AT001 is silent about, but for reading again; reads with
 // something between them that the first decides; lists of at most four tensors, of tensors that
 // are made of host data alone, or that a Wait before has waited for; reads of a list of which
-// one can end the loop, or that are on a goroutine of their own; tensors from channels.
+// one can end the loop, or that are on a goroutine of their own; tensors from channels; what is left in a queue
+// from whose front the program takes; lists of numbers such as tensor.F64, which can't be stacked.
 //
 // Missed: reads in different branches; other reads of more than a number, as tensors of different
 // shapes can't be stacked; lists that a loop with other work reads.

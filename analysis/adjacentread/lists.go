@@ -55,15 +55,16 @@ func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 	}
 	l := sites.Innermost(pkg, c)
 	joined := isJoined(pkg, c)
-	if l == nil || !joined && !isNumber(pkg.ResultsOf(c)) {
+	key := isKey(pkg, c, l)
+	if l == nil || !joined && !key && !isNumber(pkg.ResultsOf(c)) {
 		return nil
 	}
 	for _, w := range pkg.Waits(c) {
-		if w.Kind == blocking.WaitPrint || w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded) {
+		if w.Kind == blocking.WaitPrint && !key || w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded) {
 			continue
 		}
 		list := listAround(pkg, w.Operand, l, 0)
-		if list == nil || pkg.IsHostList(list) || isWaitedFor(pkg, list, c, l) || !readsAll(pkg, c, l) {
+		if list == nil || tensorapi.IsNumber(pkg.Info.TypeOf(w.Operand)) || isQueue(pkg, list) || pkg.IsHostList(list) || isWaitedFor(pkg, list, c, l) || !readsAll(pkg, c, l) {
 			continue
 		}
 		return &listRead{Call: c.Expr, Name: pkg.CallName(c, w), List: list, Loop: l, Joined: joined}
@@ -91,6 +92,29 @@ func listReadInCallee(pkg *blocking.Package, c *blocking.Call) *listRead {
 		return &listRead{Call: c.Expr, Name: pkg.CallName(c, w), List: w.Operand}
 	}
 	return nil
+}
+
+// isKey reports whether c prints what it is given to have a key of a map.
+//
+//	key := fmt.Sprint(x)
+//	seen[key] = true
+func isKey(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	if l == nil || !syntax.IsFullName(c.Callee, "fmt.Sprint") && !syntax.IsFullName(c.Callee, "fmt.Sprintf") {
+		return false
+	}
+	return slices.ContainsFunc(sites.Uses(pkg, c, l), func(p sites.Place) bool {
+		x, ok := p.Cur.Parent().Node().(*ast.IndexExpr)
+		return ok && x.Index == p.Cur.Node() && syntax.IsMap(pkg.Info.TypeOf(x.X))
+	})
+}
+
+// isQueue reports whether the list is one from whose front the package takes elements: what is left in it is little.
+func isQueue(pkg *blocking.Package, list ast.Expr) bool {
+	v := pkg.Variable(list)
+	return v != nil && slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		s, ok := ast.Unparen(syntax.OrNil(d.Value)).(*ast.SliceExpr)
+		return ok && s.Low != nil && pkg.Variable(s.X) == v
+	})
 }
 
 // isFew reports whether a list has no more elements than a small loop has iterations.

@@ -32,9 +32,13 @@ func check(p *lint.Pass) {
 			if l.Stops {
 				message = "b.Loop stops the clock before this work is finished; wait in each iteration, or loop over b.N and wait after the loop"
 			}
+			at := l.Op
+			if l.Stop != nil {
+				at = l.Stop
+			}
 			p.Report(lint.Warning, analysis.Diagnostic{
-				Pos:            l.Op.Pos(),
-				End:            l.Op.End(),
+				Pos:            at.Pos(),
+				End:            at.End(),
 				Message:        message,
 				Related:        []analysis.RelatedInformation{{Pos: l.Stmt.Pos(), End: body(l.Stmt).Pos(), Message: "the loop"}},
 				SuggestedFixes: wait(p, l),
@@ -60,6 +64,9 @@ func body(loop ast.Stmt) *ast.BlockStmt {
 // wait inserts a wait for all work where the clock still runs.
 func wait(p *lint.Pass, l benchLoop) []analysis.SuggestedFix {
 	stmt := l.Stmt
+	if l.Stop != nil && stmt.Pos() <= l.Stop.Pos() && l.Stop.Pos() < stmt.End() {
+		return nil // each iteration starts and stops the clock
+	}
 	if l.Stops {
 		list := body(stmt).List
 		if len(list) == 0 {
@@ -87,6 +94,7 @@ type benchLoop struct {
 	// b.Loop(), so that a wait after the loop comes too late.
 	Stops bool
 	Op    *ast.CallExpr // enqueues work that may be unfinished then
+	Stop  *ast.CallExpr // stops the clock, or nil
 	Fn    *blocking.Func
 }
 
@@ -106,11 +114,31 @@ func benchLoops(f *blocking.Func) []benchLoop {
 		if !ok {
 			continue
 		}
-		if op := leftUnfinished(f, l, b, stops); op != nil && !(run != nil && isFollowedByWait(run)) {
-			list = append(list, benchLoop{l.Stmt, b, stops, op.Expr, f})
+		if op, stop := leftUnfinished(f, l, b, stops); op != nil && !(run != nil && isFollowedByWait(run)) {
+			list = append(list, benchLoop{l.Stmt, b, stops, op.Expr, stop, f})
+		} else if op, stop := stoppedEarly(f, l, b); op != nil {
+			list = append(list, benchLoop{l.Stmt, b, stops, op.Expr, stop, f})
 		}
 	}
 	return list
+}
+
+// stoppedEarly returns a call that enqueues work in l and the call of b.StopTimer that stops the clock before that is
+// done, if l has started it again; or nil.
+func stoppedEarly(f *blocking.Func, l *blocking.Loop, b *types.Var) (op *blocking.Call, stop *ast.CallExpr) {
+	for _, c := range f.Calls {
+		if !isTimer(f, c, b, "StopTimer") || !f.InLoop(l, c.Expr.Pos()) {
+			continue
+		}
+		for _, d := range f.Calls {
+			if isTimer(f, d, b, "StartTimer") && f.InLoop(l, d.Expr.Pos()) && d.Expr.Pos() < c.Expr.Pos() {
+				if op := f.Unfinished(d.Expr.Pos(), c.Expr.Pos(), nil); op != nil {
+					return op, c.Expr
+				}
+			}
+		}
+	}
+	return nil, nil
 }
 
 // parallel returns the call of b.RunParallel that f is passed to, or nil.
@@ -132,8 +160,9 @@ func isFollowedByWait(c *blocking.Call) bool {
 	})
 }
 
-// leftUnfinished returns a call in l whose work nothing waits for before the clock stops; or nil.
-func leftUnfinished(f *blocking.Func, l *blocking.Loop, b *types.Var, stops bool) *blocking.Call {
+// leftUnfinished returns a call in l whose work nothing waits for before the clock stops, or nil; and the call that
+// stops the clock, if there is one.
+func leftUnfinished(f *blocking.Func, l *blocking.Loop, b *types.Var, stops bool) (*blocking.Call, *ast.CallExpr) {
 	var op *blocking.Call
 	for g := range f.Tree() {
 		for _, c := range g.Calls {
@@ -141,29 +170,33 @@ func leftUnfinished(f *blocking.Func, l *blocking.Loop, b *types.Var, stops bool
 				continue
 			}
 			if c.Syncs(l.Pos) && f.Package.GuardOf(g, c.Expr.Pos(), l) != blocking.Rarely {
-				return nil
+				return nil, nil
 			}
 			if c.Enqueues() {
 				op = c
 			}
 		}
 	}
-	if op == nil || !stops && waitsAtEnd(f, l, b) {
-		return nil
+	if op == nil || stops {
+		return op, nil
 	}
-	return op
+	waits, stop := waitsAtEnd(f, l, b)
+	if waits {
+		return nil, nil
+	}
+	return op, stop
 }
 
 // waitsAtEnd reports whether something waits on all ways from l to where the clock stops: at b.StopTimer, or when f
-// and what it defers has returned.
-func waitsAtEnd(f *blocking.Func, l *blocking.Loop, b *types.Var) bool {
+// and what it defers has returned. If nothing does, it returns the call of b.StopTimer, or nil.
+func waitsAtEnd(f *blocking.Func, l *blocking.Loop, b *types.Var) (waits bool, stop *ast.CallExpr) {
 	syncs := func(c *blocking.Call) bool { return c.Syncs(l.Pos) }
 	fl := f.Flow()
 	byBlock := make(map[int32][]*blocking.Call)
 	for _, c := range f.Calls {
 		if c.Away {
 			if _, isDefer := c.Cur.Parent().Node().(*ast.DeferStmt); isDefer && (syncs(c) || anyDeferred(c, syncs)) {
-				return true
+				return true, nil
 			}
 			continue
 		}
@@ -188,7 +221,8 @@ func waitsAtEnd(f *blocking.Func, l *blocking.Loop, b *types.Var) bool {
 		seen[at] = true
 		for _, c := range byBlock[at] {
 			switch {
-			case stopsClock(f, c, b):
+			case isTimer(f, c, b, "StopTimer"):
+				stop = c.Expr
 				return true
 			case syncs(c), syntax.NeverReturns(f.Package.Info, c.Expr):
 				return false
@@ -205,11 +239,11 @@ func waitsAtEnd(f *blocking.Func, l *blocking.Loop, b *types.Var) bool {
 	for at := range l.Blocks {
 		for _, s := range fl.Blocks[at].Succs {
 			if !l.Blocks[s.Index] && ends(s.Index) {
-				return false
+				return false, stop
 			}
 		}
 	}
-	return true
+	return true, nil
 }
 
 // anyDeferred reports whether a literal that c defers has a call with the given property.
@@ -217,10 +251,10 @@ func anyDeferred(c *blocking.Call, has func(*blocking.Call) bool) bool {
 	return slices.ContainsFunc(c.Lits, func(lit *blocking.Func) bool { return slices.ContainsFunc(lit.Calls, has) })
 }
 
-// stopsClock reports whether c is b.StopTimer().
-func stopsClock(f *blocking.Func, c *blocking.Call, b *types.Var) bool {
+// isTimer reports whether c is the method of b, a *testing.B, with the given name: b.StopTimer().
+func isTimer(f *blocking.Func, c *blocking.Call, b *types.Var, name string) bool {
 	sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr)
-	if !ok || sel.Sel.Name != "StopTimer" {
+	if !ok || sel.Sel.Name != name {
 		return false
 	}
 	id, ok := sel.X.(*ast.Ident)

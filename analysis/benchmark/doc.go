@@ -9,7 +9,8 @@
 // The rule reports loops over b.N, in whatever form, and over pb.Next in a function that b.RunParallel
 // is given, after which there is a way to b.StopTimer or
 // to the end of the function on which nothing waits, and loops with b.Loop in
-// which nothing waits: when b.Loop returns false it has stopped the clock, so a
+// which nothing waits, and calls of b.StopTimer in a loop that come before a wait for what the loop has
+// enqueued since b.StartTimer. When b.Loop returns false it has stopped the clock, so a
 // wait after the loop comes too late.
 //
 // WRONG
@@ -43,5 +44,5 @@
 //
 // Fix: inserts asyncrt.WaitIdle, which waits for all work, after a loop over
 // b.N, and with b.Loop at the end of the body, where it measures each iteration
-// with its wait.
+// with its wait; none where each iteration stops the clock.
 package benchmark

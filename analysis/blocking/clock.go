@@ -70,6 +70,9 @@ func (f *Func) times(c *Call) bool {
 func (f *Func) addClocks(s *Summary, owner *Func) {
 	for _, r := range f.Calls {
 		start, read := f.Elapsed(r)
+		if base := f.sinceField(r); base != nil {
+			start, read = base, r.Expr.Pos()
+		}
 		if start == nil || f.Package.Limits(r) || slices.ContainsFunc(f.Calls, func(c *Call) bool {
 			return !c.Away && c.Syncs(token.NoPos) && f.Leads(c.Expr.Pos(), read, nil)
 		}) {
@@ -84,6 +87,64 @@ func (f *Func) addClocks(s *Summary, owner *Func) {
 			s.Timer = s.Timer || now != nil && syntax.IsTime(now.Callee, "Now")
 		}
 	}
+}
+
+// sinceField returns the receiver or parameter of f that has the time in a field since which c tells how much has
+// passed; or nil.
+//
+//	func (s span) end() { log.Print(time.Since(s.start)) }
+func (f *Func) sinceField(c *Call) *types.Var {
+	if !syntax.IsTime(c.Callee, "Since") {
+		return nil
+	}
+	sel, ok := ast.Unparen(c.Expr.Args[0]).(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	field, base := f.Package.Variable(sel), f.Package.Local(sel.X)
+	if base == nil || field == nil || !field.IsField() || slices.ContainsFunc(f.Package.Defs[field], func(d Def) bool { return d.In == f }) {
+		return nil
+	}
+	return base
+}
+
+// StartedBy returns the call of time.Now that sets a field of what the local variable v holds, where v is declared, or
+// the call of a function of the package that does so; or nil.
+//
+//	s := span{name, time.Now()}
+func (f *Func) StartedBy(v *types.Var) *Call {
+	d := f.Package.Defs[v]
+	if len(d) != 1 || d[0].Kind != DefValue || d[0].In != f {
+		return nil
+	}
+	value := ast.Unparen(d[0].Value)
+	if c := f.Package.Calls[syntax.AsCall(value)]; c != nil && c.Target != nil && len(c.Target.Returns) == 1 && len(c.Target.Returns[0].Results) == 1 {
+		if nowIn(f.Package, c.Target.Returns[0].Results[0]) != nil {
+			return c
+		}
+		return nil
+	}
+	return nowIn(f.Package, value)
+}
+
+// nowIn returns the call of time.Now that is a field of the literal e, or of what e points to; or nil.
+func nowIn(pkg *Package, e ast.Expr) *Call {
+	if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok {
+		e = u.X
+	}
+	lit, ok := ast.Unparen(e).(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	for _, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			e = kv.Value
+		}
+		if c := pkg.Calls[syntax.AsCall(e)]; c != nil && syntax.IsTime(c.Callee, "Now") {
+			return c
+		}
+	}
+	return nil
 }
 
 // Starts finds the places where f sets local variables to time.Now().
@@ -194,7 +255,7 @@ func (c *Call) Syncs(from token.Pos) bool {
 		return c.API.Kind == tensorapi.WaitAll
 	}
 	// A function of a user, or one that isn't known.
-	if c.Dynamic && !c.unknownStep() || c.Summary().Blocks {
+	if c.Dynamic && !c.unknownStep() && !c.returnsTensors() || c.Summary().Blocks {
 		return true
 	}
 	for _, e := range c.In.Package.Printed(c) {
@@ -213,6 +274,38 @@ func (c *Call) Syncs(from token.Pos) bool {
 // unknownStep reports whether c calls a function value that returns tensors. That is a step or a layer, which
 // enqueues.
 func (c *Call) unknownStep() bool { return c.Dynamic && c.API.Kind == tensorapi.Unknown && c.makes() }
+
+// returnsTensors reports whether c returns tensors, or what holds some, as what loads data does.
+func (c *Call) returnsTensors() bool {
+	for v := range c.In.Package.ResultsOf(c).Variables() {
+		if c.In.Package.HoldsTensors(v.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// Unfinished returns a call of f between two places that enqueues work, or nil. There must be a way from the call to
+// the second place on which nothing waits and the clock isn't restarted.
+func (f *Func) Unfinished(from, to token.Pos, restarts []token.Pos) *Call {
+	var syncs []token.Pos
+	for _, c := range f.Calls {
+		if !c.Away && c.Syncs(from) {
+			syncs = append(syncs, c.Expr.End()-1)
+		}
+	}
+	for _, c := range slices.Backward(f.Calls) {
+		if c.Away || !c.Enqueues() || c.Syncs(from) {
+			continue
+		}
+		at := c.Expr.End() - 1 // operands are evaluated first
+		waited := slices.ContainsFunc(f.WaitingLoops(syncs, from), func(l *Loop) bool { return f.InLoop(l, at) })
+		if f.Leads(from, at, restarts) && f.Leads(at, to, slices.Concat(syncs, restarts, []token.Pos{from})) && !waited {
+			return c
+		}
+	}
+	return nil
+}
 
 // isReturned reports whether e, in a deferred literal, is a named result of the function around it. Return statements
 // assign it, so it is new there.

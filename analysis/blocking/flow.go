@@ -213,6 +213,7 @@ const (
 	Chosen       Repeated = iota + 1 // a loop calls it through a variable or an interface
 	Accumulating                     // it adds to a field
 	Stepping                         // it takes a step of training
+	Layered                          // it computes a layer of a model
 )
 
 // Declares reports whether each iteration may have a v of its own: v is declared in l's statement, or l has none.
@@ -446,6 +447,8 @@ func (l *Loop) Related() []analysis.RelatedInformation {
 			what = "this function adds to a field, as it is called again and again"
 		case l.Why == Stepping:
 			what = "this function takes a step of training, as it is called again and again"
+		case l.Why == Layered:
+			what = "this function computes a layer, in each step that a model takes"
 		case l.Why == 0 && !l.Handed && l.Func.Cyclic && l.Func.Runs() != Looping:
 			what = "this function calls itself"
 		}

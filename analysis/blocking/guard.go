@@ -192,6 +192,11 @@ func guardUnder(pkg *Package, conditions []Condition, f *Func, l *Loop) Guard {
 		if h := f.Runs(); h == Detached || h == Callable {
 			break
 		}
+		if c := f.PassedTo(); c != nil {
+			if cb := c.Callback(f.ArgNo); cb != nil && cb.Rare {
+				return Rarely
+			}
+		}
 		pos := f.Lit.Pos()
 		f = f.Parent
 		fl := f.Flow()

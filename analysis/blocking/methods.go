@@ -40,10 +40,15 @@ func addMethod(pkg *Package, s *Summary, g *Func, c *Call) {
 		}
 		o := pkg.OriginOf(e, g)
 		for op := tensorapi.Recv; op < 31; op++ {
-			known := slices.ContainsFunc(s.Methods, func(n Method) bool { return n.Operand == op && n.Name == name })
-			if o.From.Has(op) && !known && len(m.Chain) <= maxChain {
-				m.Operand = op
+			if !o.From.Has(op) || len(m.Chain) > maxChain {
+				continue
+			}
+			m.Operand = op
+			known := slices.IndexFunc(s.Methods, func(n Method) bool { return n.Operand == op && n.Name == name })
+			if known < 0 {
 				s.Methods = append(s.Methods, m)
+			} else if s.Methods[known].Guarded && !m.Guarded {
+				s.Methods[known] = m
 			}
 		}
 	}

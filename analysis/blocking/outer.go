@@ -32,7 +32,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			inner = append(slices.Clip(inner), f.WholeLoop())
 		}
 		for _, m := range inner {
-			if m != l && encloses(pkg, l, m, f) && !pkg.Contains(m, c.In, c.Expr.Pos()) && isPass(pkg, m, l) &&
+			if m != l && encloses(pkg, l, m, f) && !pkg.Contains(m, c.In, c.Expr.Pos()) && (isPass(pkg, m, l) || isChunk(pkg, m, l)) &&
 				guardUnder(pkg, f.Flow().Conditions(m.Head), f, l) != Rarely {
 				return true
 			}
@@ -63,7 +63,7 @@ func (c *Call) recurs(l *Loop) bool {
 // other loop is one if it goes through data, nothing around it trains, and it doesn't compute a tensor from the one of
 // the iteration before, as a loop over the steps of a sequence does.
 func isPass(pkg *Package, m, around *Loop) bool {
-	if m.Small || pkg.OverParts(m) || isSearch(pkg, m) || !pkg.Any(m, func(d *Call) bool { return d.Enqueues() && !d.recurs(around) }) {
+	if m.Small || pkg.OverParts(m) || IsSearch(pkg, m) || !pkg.Any(m, func(d *Call) bool { return d.Enqueues() && !d.recurs(around) }) {
 		return false
 	}
 	if pkg.Any(m, (*Call).Steps) {
@@ -74,6 +74,43 @@ func isPass(pkg *Package, m, around *Loop) bool {
 	}
 	return !pkg.Any(around, func(d *Call) bool { return d.Steps() && pkg.GuardOf(d.In, d.Expr.Pos(), around) != Rarely }) &&
 		pkg.OverData(m, around) && !recurrent(pkg, m)
+}
+
+// isChunk reports whether the loop m does some steps of one computation, which l goes on with in each iteration: the
+// state is of neither loop, m alone assigns it, and m uses nothing that l makes. What l does after m, it does once for
+// so many steps.
+//
+//	for !done {
+//		for range 100 { u = u.Add(flow(u)) }
+//		done = u.Norm().Item() < eps // once per 100 steps
+//	}
+func isChunk(pkg *Package, m, l *Loop) bool {
+	if m.Small || m.Stmt == nil || l.Stmt == nil || pkg.StepsItself(l) || pkg.OverParts(m) || pkg.OverData(l, l.Func.WholeLoop()) {
+		return false
+	}
+	own := false
+	ast.Inspect(m.Stmt, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || own {
+			return !own
+		}
+		u, ok := pkg.Info.Uses[id].(*types.Var)
+		own = ok && !m.Declares(u) && slices.ContainsFunc(pkg.Defs[u], func(d Def) bool {
+			return d.Value != nil && pkg.Contains(l, d.In, d.Pos) && !pkg.Contains(m, d.In, d.Pos)
+		})
+		return !own
+	})
+	if own {
+		return false
+	}
+	for v, defs := range pkg.Defs {
+		if IsTensor(v.Type()) && !l.Declares(v) && slices.ContainsFunc(defs, func(d Def) bool {
+			return d.Kind == DefValue && pkg.Contains(m, d.In, d.Pos) && carries(pkg, m, d, v) && (!gathers(pkg, d.Value, v) || pkg.Calls[syntax.AsCall(d.Value)].Callee.Name() == "AddScaled")
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // Steps reports whether the call may take a step of training, as opt.Step() and p.Set(x) do, also by way of functions
@@ -374,11 +411,11 @@ func gathers(pkg *Package, e ast.Expr, v *types.Var) bool {
 	return at == 1
 }
 
-// isSearch reports whether l looks for a number, as a line search does: a value that it reads ends it, and it carries
+// IsSearch reports whether l looks for a number, as a line search does: a value that it reads ends it, and it carries
 // nothing from one iteration to the next but numbers that it steps. Such a loop is short, and part of a step:
 //
 //	for rate := 1.0; loss(rate).Item() > limit; rate /= 2 {}
-func isSearch(pkg *Package, l *Loop) bool {
+func IsSearch(pkg *Package, l *Loop) bool {
 	s, ok := l.Stmt.(*ast.ForStmt)
 	if !ok || pkg.Any(l, (*Call).Mutates) || !endsByValue(pkg, l) {
 		return false

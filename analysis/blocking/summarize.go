@@ -239,7 +239,7 @@ func addCallbacks(pkg *Package, s *Summary, f, g *Func, c *Call) {
 		if pkg.RunsInLoop(g, c) {
 			when = tensorapi.Loop
 		}
-		s.addCall(Callback{op, when, of.Timed || g.times(c), of.Slow || isSlow(pkg, g, c), args})
+		s.addCall(Callback{op, when, of.Timed || g.times(c), of.Slow || isSlow(pkg, g, c), of.Rare || pkg.GuardOf(g, c.Expr.Pos(), nil) == Rarely, args})
 	}
 	args := func() []Origin {
 		args := make([]Origin, len(c.Expr.Args))
@@ -263,7 +263,7 @@ func addCallbacks(pkg *Package, s *Summary, f, g *Func, c *Call) {
 					when = tensorapi.Loop
 				}
 			}
-			s.addCall(Callback{p.Operand, when, g.times(c), isSlow(pkg, g, c), args()})
+			s.addCall(Callback{p.Operand, when, g.times(c), isSlow(pkg, g, c), pkg.GuardOf(g, c.Expr.Pos(), nil) == Rarely, args()})
 		}
 	}
 	// c passes an operand of f on to a function that calls it.

@@ -146,6 +146,8 @@ type Callback struct {
 	// Slow reports whether each call comes after a pass over data, as at the end of
 	// an epoch.
 	Slow bool
+	// Rare reports whether it calls it in few of its own calls only, as a rate limiter does.
+	Rare bool
 	// Args says, for each argument of these calls, where its tensors come
 	// from. It is nil if none of them is known.
 	Args []Origin
@@ -158,6 +160,7 @@ func (c *Callback) with(d Callback) {
 	}
 	c.Timed = c.Timed || d.Timed
 	c.Slow = c.Slow || d.Slow
+	c.Rare = c.Rare && d.Rare
 	for i, o := range d.Args {
 		if i == len(c.Args) {
 			c.Args = append(c.Args, o)
@@ -186,6 +189,7 @@ func agreement(fs []*Func) *Summary {
 		})
 		for i := range s.Calls {
 			s.Calls[i].Timed = s.Calls[i].Timed && f.Summary.callback(s.Calls[i].Operand).Timed
+			s.Calls[i].Rare = s.Calls[i].Rare && f.Summary.callback(s.Calls[i].Operand).Rare
 			s.Calls[i].Slow = s.Calls[i].Slow || f.Summary.callback(s.Calls[i].Operand).Slow
 			s.Calls[i].Args = commonOrigins(s.Calls[i].Args, f.Summary.callback(s.Calls[i].Operand).Args)
 		}
@@ -400,6 +404,9 @@ func (s *Summary) String() string {
 		}
 		if c.Slow {
 			word = "passes, " + word
+		}
+		if c.Rare {
+			word = "rarely " + word
 		}
 		word += "(" + operandName(c.Operand)
 		if c.Args != nil {

@@ -11,7 +11,9 @@
 // sync.WaitGroup and errgroup.Group, whose function reads what the loop or the
 // function enqueues. Sometimes that is what is wanted, so findings are of
 // severity info: they are shown with -severity=info. It is a warning where the iteration
-// receives what the goroutine sends, or waits for its end, as if it read itself.
+// receives what the goroutine sends, or waits for its end, as if it read itself. So it is where
+// the goroutines only enqueue, read and keep the value, and the function waits for all of them
+// after the loop, at which it can as well read.
 //
 // WRONG
 //

@@ -34,9 +34,13 @@ func check(p *lint.Pass) {
 			})
 			continue
 		}
-		p.Report(lint.Info, analysis.Diagnostic{
-			Pos:     g.Call.Expr.Pos(),
-			End:     g.Call.Expr.End(),
+		severity, at := lint.Info, g.Call.Expr
+		if onlyWaits(p.Package, g) {
+			severity, at = lint.Warning, g.Read
+		}
+		p.Report(severity, analysis.Diagnostic{
+			Pos:     at.Pos(),
+			End:     at.End(),
 			Message: "goroutine for each iteration: it waits in " + g.Name + ", and nothing bounds how many do; keep the tensors and read them after the loop",
 			Related: g.Loop.Related(),
 		})
@@ -52,6 +56,22 @@ func goroutines(pkg *blocking.Package) []*sites.Spawn {
 		}
 		return nil
 	}, blocking.IsGo)
+}
+
+// onlyWaits reports whether the goroutines do nothing for the host but to wait, and the function waits for all of them
+// after the loop: it can as well read there.
+func onlyWaits(pkg *blocking.Package, g *sites.Spawn) bool {
+	if len(g.Lits) == 0 || !slices.ContainsFunc(g.Call.In.Calls, func(d *blocking.Call) bool {
+		return d.Expr.Pos() > g.Call.Expr.End() && !pkg.Contains(g.Loop, d.In, d.Expr.Pos()) && waitsForGroup(pkg, d, g.Call, g.Lits)
+	}) {
+		return false
+	}
+	return !slices.ContainsFunc(g.Lits, func(lit *blocking.Func) bool {
+		return lit.Contains(func(c *blocking.Call) bool {
+			isSync := c.Callee != nil && c.Callee.Pkg() != nil && (c.Callee.Pkg().Path() == "sync" || c.Callee.Pkg().Path() == "sync/atomic")
+			return c.API.Kind == tensorapi.Unknown && !isSync && !(c.Summary().Enqueues && !c.Summary().Blocks) || c.Mutates()
+		})
+	})
 }
 
 // isBounded reports whether c's function sets a limit for the group that c starts a

@@ -31,7 +31,8 @@
 // holds rarely, and in loops around loops.
 //
 // Missed: operands that are results of functions, but for methods that return a field or its
-// length; data that is kept in fields and package variables.
+// length; data that is kept in fields and package variables which others can name, or which the package sets
+// anywhere but where they are made.
 //
 // Fix: none. A good name for the tensor is for the author to find.
 package loopdata

@@ -28,6 +28,9 @@
 //		}
 //	}
 //
+// A search for a number, such as a line search, needs each value before it can try again: findings about what
+// only its condition asks for are of severity info, shown with -severity=info.
+//
 // Silent: what AT001 is silent about; conditions that change only what the
 // host keeps, such as a maximum.
 //

@@ -24,14 +24,17 @@ func check(p *lint.Pass) {
 		p.Report(s.Severity(), analysis.Diagnostic{
 			Pos:     s.Call.Pos(),
 			End:     s.Call.End(),
-			Message: "blocking read in loop: " + s.Name + " waits for the device in each iteration" + remedy(s.Uses),
+			Message: "blocking read in loop: " + s.Name + " waits for the device in each iteration" + remedy(s),
 			Related: s.Loop.Related(),
 		})
 	}
 }
 
-func remedy(u sites.Use) string {
-	if u&^sites.Printed == sites.Kept {
+func remedy(s *sites.Site) string {
+	if s.Why != "" {
+		return "; " + s.Why
+	}
+	if s.Uses&^sites.Printed == sites.Kept {
 		return " (its value is only kept); keep the tensors and read them after the loop"
 	}
 	return "; read after the loop, or only every so many iterations"

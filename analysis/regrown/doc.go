@@ -6,8 +6,9 @@
 // which a loop adds a piece in each iteration is copied as often as there are pieces: a thousand pieces of a
 // megabyte are copies of 500 gigabytes. The host has nothing to wait for, so no other rule notices.
 //
-// The rule reports calls of Concat in a loop whose result takes the place of one of the operands,
-// when the loop does nothing else with what it has so far.
+// The rule reports calls of Concat in a loop whose result takes the place of one of the operands, a variable or a
+// field, when the loop does nothing else with what it has so far. It also reports methods that add what they are given
+// to a field in this way, if nothing in the package ever begins the field anew.
 //
 // WRONG
 //
@@ -25,9 +26,9 @@
 //	all := tensor.Concat(0, parts...)
 //
 // Silent: loops that use what there is so far, as a decoder does that looks at all earlier tokens, for anything but
-// its shape; loops of at most four iterations; calls under conditions that rarely hold.
+// its shape and whether there is anything; loops of at most four iterations; calls under conditions that rarely hold.
 //
-// Missed: tensors in fields and elements; pieces that a function adds.
+// Missed: tensors in elements of lists and in fields of fields; pieces that a function adds.
 //
 // Fix: none. Where the list comes from is for the author to say.
 package regrown

@@ -3,6 +3,7 @@ package regrown
 import (
 	_ "embed"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/edge"
 )
 
 //go:embed doc.go
@@ -27,18 +29,32 @@ func check(p *lint.Pass) {
 			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos:     r.Call.Expr.Pos(),
 				End:     r.Call.Expr.End(),
-				Message: r.Var.Name() + " is copied in each iteration to grow by a piece; collect the pieces in a list and concatenate once after the loop",
+				Message: types.ExprString(r.All) + " is copied " + r.often() + " to grow by a piece; collect the pieces in a list and concatenate once" + r.after(),
 				Related: r.Loop.Related(),
 			})
 		}
 	}
 }
 
-// A regrowth is a call in a loop that copies a tensor to add a piece to it.
+// A regrowth is a call in a loop, or in a method that is called again and again, that copies a tensor to add a piece to it.
 type regrowth struct {
 	Call *blocking.Call
-	Var  *types.Var
+	All  ast.Expr // the tensor that grows
 	Loop *blocking.Loop
+}
+
+func (r regrowth) often() string {
+	if r.Loop.Stmt == nil {
+		return "by each call"
+	}
+	return "in each iteration"
+}
+
+func (r regrowth) after() string {
+	if r.Loop.Stmt == nil {
+		return ", when they are asked for"
+	}
+	return " after the loop"
 }
 
 // regrowths lists those of f, not of the literals in it.
@@ -52,37 +68,104 @@ func regrowths(f *blocking.Func) []regrowth {
 		if !ok || len(assign.Lhs) != 1 {
 			continue
 		}
-		v := f.Package.Local(assign.Lhs[0])
-		if v == nil || !slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return f.Package.Local(e) == v }) {
+		all := assign.Lhs[0]
+		v := f.Package.Variable(all)
+		if v == nil || !isNamed(all) || !slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return types.ExprString(ast.Unparen(e)) == types.ExprString(all) }) {
 			continue
 		}
+		inLoop := false
 		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
-			if isRegrown(f.Package, v, c, l) {
-				list = append(list, regrowth{c, v, l})
+			inLoop = true
+			if isRegrown(f.Package, all, c, l) {
+				list = append(list, regrowth{c, all, l})
 				break
 			}
+		}
+		if l := f.WholeLoop(); !inLoop && isRegrownByCalls(f.Package, v, c, l) {
+			list = append(list, regrowth{c, all, l})
 		}
 	}
 	return list
 }
 
-// isRegrown reports whether c copies v, which begins outside of l, in each iteration of l to no other end than that it
-// grows.
-func isRegrown(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
-	if l.Stmt == nil || l.Small || l.Stmt.Pos() <= v.Pos() && v.Pos() < l.Stmt.End() || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always {
+// isNamed reports whether e is a variable or a field of one.
+func isNamed(e ast.Expr) bool {
+	sel, ok := e.(*ast.SelectorExpr)
+	return syntax.IsIdent(e) || ok && syntax.IsIdent(sel.X)
+}
+
+// isRegrown reports whether c copies all, a variable or field that begins outside of l, in each iteration of l to no
+// other end than that it grows.
+func isRegrown(pkg *blocking.Package, all ast.Expr, c *blocking.Call, l *blocking.Loop) bool {
+	base := pkg.Local(all)
+	if sel, ok := all.(*ast.SelectorExpr); ok {
+		base = pkg.Local(sel.X)
+		if base == nil || slices.ContainsFunc(pkg.Defs[base], func(d blocking.Def) bool { return d.Kind != blocking.DefOther && pkg.Contains(l, d.In, d.Pos) }) {
+			return false
+		}
+	}
+	if base == nil || l.Stmt == nil || l.Small || l.Declares(base) || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always {
 		return false
 	}
+	return onlyGrows(pkg, pkg.Variable(all), c, l)
+}
+
+// isRegrownByCalls reports whether each call of a method copies the field v to add what it is given, and nothing in
+// the package begins the field anew. The body of the method is l.
+func isRegrownByCalls(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
+	f := c.In
+	if !v.IsField() || v.Exported() || f.Lit != nil || f.Sig.Recv() == nil || pkg.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always || !onlyGrows(pkg, v, c, l) {
+		return false
+	}
+	given := slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.Local(e) != nil && pkg.Params[pkg.Local(e)].Of == f })
+	return given && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		return d.In != nil && d.In != f && d.Kind == blocking.DefValue && !isLiteral(pkg, d)
+	})
+}
+
+// isLiteral reports whether d sets a field in a literal of its struct.
+func isLiteral(pkg *blocking.Package, d blocking.Def) bool {
+	cur, ok := pkg.Cursor(d.Pos)
+	if !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.KeyValueExpr)(nil), (*ast.AssignStmt)(nil)) {
+		_, ok := c.Node().(*ast.KeyValueExpr)
+		return ok
+	}
+	return false
+}
+
+// onlyGrows reports whether l assigns v by c, and before that perhaps a first piece, and asks for nothing but whether
+// there is one, and its shape.
+func onlyGrows(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	for _, d := range pkg.Defs[v] {
-		if pkg.Contains(l, d.In, d.Pos) && (d.Kind != blocking.DefValue || ast.Unparen(d.Value) != c.Expr) {
+		switch {
+		case d.Kind == blocking.DefValue && ast.Unparen(syntax.OrNil(d.Value)) == c.Expr:
+		case pkg.Contains(l, d.In, d.Pos) && !isFirst(pkg, v, d), v.IsField() && d.In != nil && pkg.CalledFrom(l, d.In) && d.In != l.Func:
 			return false // it begins anew now and then
 		}
 	}
-	for use := range pkg.UsesOf(v, l.Func) {
-		if !pkg.Contains(l, pkg.FuncAt(use), use.Node().Pos()) || syntax.IsTarget(use) {
+	uses := pkg.UsesOf(v, l.Func)
+	if v.IsField() {
+		uses = pkg.UsesInPackage(v)
+	}
+	for use := range uses {
+		f := pkg.FuncAt(use)
+		if f == nil || !pkg.Contains(l, f, use.Node().Pos()) && !(v.IsField() && f != l.Func && pkg.CalledFrom(l, f)) {
+			continue
+		}
+		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
+			use = use.Parent()
+		}
+		if syntax.IsTarget(use) || use.ParentEdgeKind() == edge.AssignStmt_Lhs {
 			continue
 		}
 		parent := use.Parent()
 		if parent.Node() == c.Expr {
+			continue
+		}
+		if b, ok := parent.Node().(*ast.BinaryExpr); ok && (syntax.IsNil(pkg.Info, b.X) || syntax.IsNil(pkg.Info, b.Y)) {
 			continue
 		}
 		if sel, ok := parent.Node().(*ast.SelectorExpr); ok && sel.X == use.Node() {
@@ -93,4 +176,20 @@ func isRegrown(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blockin
 		return false
 	}
 	return true
+}
+
+// isFirst reports whether d sets v where it is nil.
+func isFirst(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
+	cur, ok := pkg.Cursor(d.Pos)
+	if !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
+		n := c.Node().(*ast.IfStmt)
+		b, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
+		if ok && b.Op == token.EQL && n.Body.Pos() <= d.Pos && d.Pos < n.Body.End() && pkg.Variable(b.X) == v && syntax.IsNil(pkg.Info, b.Y) {
+			return true
+		}
+	}
+	return false
 }

@@ -17,6 +17,13 @@ var Analyzer = rule.Analyzer()
 var rule = &lint.Rule{ID: "AT003", Package: "roundtrip", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
+	for _, r := range sites.Returned(p) {
+		message := "round trip in loop: the value of " + r.Name + " goes back into a tensor operation; use the tensor itself"
+		if r.Copied {
+			message = "round trip in loop: the elements go through the host and come back unchanged; a tensor never changes, so use it itself, or Detach"
+		}
+		p.Report(lint.Warning, analysis.Diagnostic{Pos: r.Call.Expr.Pos(), End: r.Call.Expr.End(), Message: message, Related: r.Loop.Related()})
+	}
 	for _, s := range sites.Of(p) {
 		if s.Pattern() != sites.Returning {
 			continue

@@ -19,6 +19,7 @@ import (
 //   - one of several implementations of a method, or hooks, that a loop calls, where others don't wait: the loop is
 //     right for these, so the read is what to mend;
 //   - a method that adds what it reads to a field, like a meter;
+//   - the Forward of a module, whose value goes back to the device;
 //   - a function that takes a step of training and leaves the loop to its callers.
 
 // InLoop is the fact about a method of an interface that its package calls in each iteration of a loop, as it does
@@ -69,6 +70,8 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 	for _, g := range pkg.Funcs {
 		switch {
 		case loops[g] != nil || called[g] || g.Lit != nil || g.Cyclic || !isOpen(g) || isTest(pkg, g):
+		case isLayer(g):
+			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Layered}
 		case takesStep(pkg, g):
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Stepping}
 		case g.Sig.Recv() != nil && !rareName.MatchString(g.Name):
@@ -99,6 +102,14 @@ func isHTTP(t types.Type) bool {
 	}
 	named, ok := types.Unalias(t).(*types.Named)
 	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "net/http"
+}
+
+// isLayer reports whether f is the method Forward of a module of our library: it has parameters, and maps tensors to
+// one. A model calls it in each step.
+func isLayer(f *blocking.Func) bool {
+	recv, sig := f.Sig.Recv(), f.Sig
+	return recv != nil && f.Name == "Forward" && sig.Results().Len() == 1 && blocking.IsTensor(sig.Results().At(0).Type()) &&
+		sig.Params().Len() > 0 && blocking.IsTensor(sig.Params().At(0).Type()) && syntax.HasMethod(f.Package.Pass.Pkg, recv.Type(), []string{"Params"})
 }
 
 // takesStep reports whether each call of f takes a step of training that is in no loop of f.
@@ -214,8 +225,10 @@ func isTest(pkg *blocking.Package, f *blocking.Func) bool {
 
 // repeatedSite returns the site that c is, in a function that is called again and again, whose body is l; or nil.
 func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Site {
-	for range pkg.LoopsAround(c.In, c.Expr.Pos()) {
-		return nil
+	for around := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Why != blocking.Layered || !around.Small {
+			return nil
+		}
 	}
 	for _, w := range pkg.Waits(c) {
 		if w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded) || pkg.GuardOf(c.In, c.Expr.Pos(), nil) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) {
@@ -240,7 +253,8 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 			compared = compared || isCondition(p)
 		}
 		switch {
-		case l.Why == blocking.Chosen && !returned,
+		case l.Why == blocking.Layered && s.Uses&Computes != 0,
+			l.Why == blocking.Chosen && !returned,
 			l.Why == blocking.Accumulating && gathered && !compared && isOfParam(pkg, w.Operand, l.Func),
 			l.Why == blocking.Stepping && !returned && (gathered && !compared || w.Kind == blocking.WaitPrint && isLog(pkg, c)):
 			return s

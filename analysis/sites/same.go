@@ -9,6 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/edge"
 )
 
 // Makes reports whether f returns a tensor that depends on nothing but its operands, none of which is a tensor, and on
@@ -118,7 +119,8 @@ func IsSame(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 		if !ok {
 			return false
 		}
-		return !mayChange(pkg, v.Origin(), l) && (!v.IsField() || IsSame(pkg, e.X, l))
+		v = v.Origin()
+		return !mayChange(pkg, v, l) && (!v.IsField() || IsSame(pkg, e.X, l) || isSetOnce(pkg, v) && isSameHeader(pkg, e.X, l))
 	case *ast.BinaryExpr:
 		return IsSame(pkg, e.X, l) && IsSame(pkg, e.Y, l)
 	case *ast.UnaryExpr:
@@ -234,16 +236,56 @@ func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 			return true
 		}
 	}
-	if shared && pkg.Any(l, func(c *blocking.Call) bool { return c.Dynamic }) {
+	once := shared && isSetOnce(pkg, v)
+	if shared && !once && pkg.Any(l, func(c *blocking.Call) bool { return c.Dynamic }) {
 		return true // who knows what it sets
 	}
 	switch v.Type().Underlying().(type) {
 	case *types.Basic:
 		return false
 	case *types.Slice, *types.Array:
-		return shared || escapesIn(pkg, v, l)
+		return shared && !once || !shared && escapesIn(pkg, v, l)
 	}
 	return !blocking.IsTensor(v.Type()) && !isStructOfBasics(v.Type())
+}
+
+// isSetOnce reports whether v is a field or a variable of the package that nobody else can name, which is set where it
+// is made and never again, and of which the package, if it is a list, only reads elements and makes tensors.
+func isSetOnce(pkg *blocking.Package, v *types.Var) bool {
+	if v.Exported() || v.Pkg() != pkg.Pass.Pkg || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In != nil && !isInLiteral(pkg, d) }) {
+		return false
+	}
+	if syntax.ElementType(v.Type()) == nil {
+		return true
+	}
+	for use := range pkg.UsesInPackage(v) {
+		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
+			use = use.Parent()
+		}
+		switch n := use.Parent().Node().(type) {
+		case *ast.IndexExpr, *ast.RangeStmt:
+			continue
+		case *ast.CallExpr:
+			if c := pkg.Calls[n]; c != nil && c.API.Kind == tensorapi.Host || syntax.IsBuiltin(pkg.Info, n, "len") {
+				continue
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// isInLiteral reports whether d sets a field in a literal of its struct.
+func isInLiteral(pkg *blocking.Package, d blocking.Def) bool {
+	cur, ok := pkg.Cursor(d.Pos)
+	if !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.KeyValueExpr)(nil), (*ast.AssignStmt)(nil)) {
+		_, ok := c.Node().(*ast.KeyValueExpr)
+		return ok
+	}
+	return false
 }
 
 // isStructOfBasics reports whether t is a struct whose fields have basic types.

@@ -44,6 +44,9 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 		if _, measured := pkg.IsMeasured(l); measured || pkg.IsOuter(l, c) {
 			return nil
 		}
+		if isRetry(pkg, c, l) {
+			return nil
+		}
 		if w.Operand != nil && (!pkg.Fresh(w.Operand, c.In, l) || isDelayed(pkg, c, w.Operand, l)) {
 			continue
 		}
@@ -53,6 +56,39 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 		return l
 	}
 	return nil
+}
+
+// isRetry reports whether l is left when c has no error, so that it only goes on after a failure.
+//
+//	for ; n > 0; n /= 2 {
+//		y := f(n)
+//		if err := y.Wait(); err == nil {
+//			return y
+//		}
+//	}
+func isRetry(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+	if !ok || l.Func != c.In || l.Blocks == nil {
+		return false
+	}
+	err := pkg.Variable(assign.Lhs[len(assign.Lhs)-1])
+	fl := c.In.Flow()
+	for at := range l.Blocks {
+		blk := fl.Blocks[at]
+		if len(blk.Succs) != 2 || len(blk.Nodes) == 0 {
+			continue
+		}
+		e, ok := blk.Nodes[len(blk.Nodes)-1].(*ast.BinaryExpr)
+		if !ok || err == nil || !pkg.Mentions(e, err) || e.Pos() < c.Expr.Pos() {
+			continue
+		}
+		for i, s := range blk.Succs {
+			if !l.Blocks[s.Index] && pkg.IsFailure(e, i != 0) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // timedStep returns the loop over data in which c asks a Timer how long the device took for a step of training, in

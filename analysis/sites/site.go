@@ -45,6 +45,9 @@ type Site struct {
 	// should never be what is asked for.
 	Alarms bool
 
+	// Why says why the call waits, and what does not, if that is not plain.
+	Why string
+
 	In  *blocking.Func
 	At  *blocking.Call
 	pat func() Pattern
@@ -114,7 +117,8 @@ func looped(pkg *blocking.Package, c *blocking.Call) *Site {
 
 // site returns the site that c is, or nil.
 func site(pkg *blocking.Package, c *blocking.Call) *Site {
-	for _, w := range pkg.Waits(c) {
+	number, why := waitedNumber(pkg, c)
+	for _, w := range append(pkg.Waits(c), number...) {
 		if IsOwnPace(c, w) && !isBesideStep(pkg, c, w) {
 			continue
 		}
@@ -125,7 +129,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		s := &Site{
 			Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c,
 			Name:    pkg.CallName(c, w),
-			Outside: pkg.Any(l, IsOutside) || IsAllowed(c),
+			Outside: pkg.Any(l, IsOutside) || pkg.Any(l, func(d *blocking.Call) bool { return takesRequests(pkg, d) }) || streams(pkg, l) || IsAllowed(c),
 			Timed:   c.In.Outermost().Contains(blocking.TellsTime),
 		}
 		if w.Kind == blocking.WaitPrint {
@@ -135,20 +139,28 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			s.Chain = w.Via.Chain
 			s.Callee = pkg.CallName(c, w)
 		}
+		if why != "" {
+			s.Name, s.Why, s.pat = blocking.CalleeName(c), why, func() Pattern { return Reading }
+			return s
+		}
 		if w.Kind != blocking.WaitPrint {
 			s.Alarms = true
+			searches, decides := true, false
 			for _, p := range Uses(pkg, c, l) {
+				decides = decides || p.Use == Decides
+				searches = searches && p.Use == Decides && isInSearch(pkg, p)
 				s.Alarms = s.Alarms && (p.Use != Decides || p.Alarm)
 				if send, ok := p.Cur.Parent().Node().(*ast.SendStmt); ok && Receives(pkg, l) && (pkg.Varies(send.Chan, l) || !pkg.Any(l, (*blocking.Call).Enqueues)) {
 					s.Outside = true // a client waits, with a channel of its own, or to read is all that the loop does
 				}
-				s.Outside = s.Outside || isSimulated(pkg, p)
+				s.Outside = s.Outside || isSimulated(pkg, p, l)
 				if pkg.GuardOf(p.in, p.Pos, l) == blocking.Rarely {
 					s.Rare |= p.Use
 				} else {
 					s.Uses |= p.Use
 				}
 			}
+			s.Outside = s.Outside || decides && searches || s.Uses == Passed && takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
 		}
 		return s
 	}
@@ -265,6 +277,92 @@ func IsOutside(c *blocking.Call) bool {
 		return !isAnswering(fn)
 	case "time":
 		return name == "Sleep"
+	case "encoding/binary", "io":
+		return name == "Read" || name == "ReadFull" || name == "ReadAtLeast"
+	}
+	return false
+}
+
+// takesRequests reports whether c is a function of the package that receives requests: what comes with a channel for
+// the answer. Who calls it again and again serves clients that wait.
+func takesRequests(pkg *blocking.Package, c *blocking.Call) bool {
+	if c.Target == nil || c.Away {
+		return false
+	}
+	for cur := range c.Target.Cur.Preorder((*ast.UnaryExpr)(nil)) {
+		n := cur.Node().(*ast.UnaryExpr)
+		if s, ok := typeOf(pkg, n).Underlying().(*types.Struct); ok && n.Op == token.ARROW && !pkg.HoldsTensors(s) {
+			for f := range s.Fields() {
+				if syntax.IsChan(f.Type()) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// typeOf is the type of e, the invalid one if that is not known or several values are meant. What a comma ok gives is
+// the type of the value.
+func typeOf(pkg *blocking.Package, e ast.Expr) types.Type {
+	t := pkg.Info.TypeOf(e)
+	if tuple, ok := t.(*types.Tuple); ok && tuple.Len() > 0 {
+		t = tuple.At(0).Type()
+	}
+	if t == nil {
+		return types.Typ[types.Invalid]
+	}
+	return t
+}
+
+// streams reports whether l, which has no end of its own and doesn't train, sends values to somebody who may give up:
+// there is nothing after it at which they could be read.
+//
+//	for {
+//		…
+//		select {
+//		case to <- token:
+//		case <-ctx.Done():
+//			return ctx.Err()
+//		}
+//	}
+func streams(pkg *blocking.Package, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.ForStmt)
+	if !ok || s.Cond != nil || pkg.Any(l, (*blocking.Call).Mutates) {
+		return false
+	}
+	for cur := range l.Func.Cur.Preorder((*ast.SelectStmt)(nil)) {
+		n := cur.Node().(*ast.SelectStmt)
+		if !pkg.Contains(l, pkg.FuncAt(cur), n.Body.List[0].Pos()) && (n.Pos() < s.Body.Pos() || s.Body.End() <= n.Pos()) {
+			continue
+		}
+		sends, receives := false, false
+		for _, clause := range n.Body.List {
+			switch comm := clause.(*ast.CommClause).Comm.(type) {
+			case *ast.SendStmt:
+				sends = sends || !pkg.HoldsTensors(pkg.Info.TypeOf(comm.Value))
+			case *ast.ExprStmt:
+				receives = true
+			}
+		}
+		if sends && receives {
+			return true
+		}
+	}
+	return false
+}
+
+// isInSearch reports whether the value at p is asked for by the condition of a loop that looks for a number, as a line
+// search does. Each trial decides whether there is another.
+func isInSearch(pkg *blocking.Package, p Place) bool {
+	for cur := range p.Cur.Enclosing((*ast.ForStmt)(nil)) {
+		n := cur.Node().(*ast.ForStmt)
+		for _, l := range p.in.Flow().Loops {
+			if l.Stmt == n {
+				return n.Cond != nil && n.Cond.Pos() <= p.Pos && p.Pos < n.Cond.End() && blocking.IsSearch(pkg, l)
+			}
+		}
+		return false
 	}
 	return false
 }
@@ -291,10 +389,10 @@ func IsAllowed(c *blocking.Call) bool {
 	return false
 }
 
-// isSimulated reports whether the value at p is given to a function that is given no tensors and returns some: an
-// environment that needs an action, a data set that is asked for an element. Nothing can be enqueued before it has
-// answered.
-func isSimulated(pkg *blocking.Package, p Place) bool {
+// isSimulated reports whether the value at p is given to a function that is given no tensors and returns some, or
+// numbers of which l makes tensors: an environment that needs an action, a data set that is asked for an element.
+// Nothing can be enqueued before it has answered.
+func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	call, ok := p.Cur.Parent().Node().(*ast.CallExpr)
 	if !ok || p.Use != Passed {
 		return false
@@ -308,7 +406,40 @@ func isSimulated(pkg *blocking.Package, p Place) bool {
 			return true
 		}
 	}
-	return false
+	assign, ok := c.Cur.Parent().Node().(*ast.AssignStmt)
+	if !ok || len(assign.Rhs) != 1 {
+		return false
+	}
+	made := make(map[types.Object]bool)
+	for _, lhs := range assign.Lhs {
+		if v := pkg.Variable(lhs); v != nil && isNumbers(v.Type()) {
+			made[v] = true
+		}
+	}
+	return len(made) > 0 && becomesTensor(pkg, made, l)
+}
+
+// isNumbers reports whether t is a list of numbers, or one of such lists.
+func isNumbers(t types.Type) bool {
+	elem := syntax.ElementType(t)
+	return elem != nil && (syntax.IsNumeric(elem) || isNumbers(elem))
+}
+
+// becomesTensor reports whether l makes a tensor of what is in one of the variables, directly or by way of others.
+func becomesTensor(pkg *blocking.Package, vars map[types.Object]bool, l *blocking.Loop) bool {
+	for grown := true; grown; {
+		grown = false
+		for v, defs := range pkg.Defs {
+			if !vars[v] && isNumbers(v.Type()) && slices.ContainsFunc(defs, func(d blocking.Def) bool {
+				return d.Value != nil && pkg.Contains(l, d.In, d.Pos) && pkg.MentionsAny(d.Value, vars)
+			}) {
+				vars[v], grown = true, true
+			}
+		}
+	}
+	return pkg.Any(l, func(c *blocking.Call) bool {
+		return c.API.Kind == tensorapi.Host && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.MentionsAny(e, vars) })
+	})
 }
 
 // takesInput reports whether l receives tensors for which others have enqueued the work.

@@ -54,6 +54,9 @@ func find(pass *analysis.Pass, pkg *blocking.Package) []*Site {
 			if s == nil {
 				s = looped(pkg, c)
 			}
+			if s == nil {
+				s = laterSite(pkg, c)
+			}
 			if l := repeated[f.Owner()]; s == nil && l != nil {
 				s = repeatedSite(pkg, c, l)
 			}
@@ -67,7 +70,9 @@ func find(pass *analysis.Pass, pkg *blocking.Package) []*Site {
 				}
 				reported[k] = true
 			}
-			s.pat = sync.OnceValue(func() Pattern { return pattern(pkg, s) })
+			if s.pat == nil {
+				s.pat = sync.OnceValue(func() Pattern { return pattern(pkg, s) })
+			}
 			list = append(list, s)
 		}
 	}

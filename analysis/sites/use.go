@@ -132,6 +132,13 @@ func (w *follower) value(cur inspector.Cursor, f *blocking.Func) {
 				w.variable(name, cur, f)
 			}
 			return
+		case *ast.RangeStmt:
+			if n.Value == nil {
+				w.add(Passed, cur, f)
+			} else {
+				w.variable(n.Value, cur, f)
+			}
+			return
 		case *ast.IfStmt, *ast.ForStmt, *ast.SwitchStmt:
 			w.condition(up, cur, f)
 			return

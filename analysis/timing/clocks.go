@@ -8,6 +8,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/ast/inspector"
 )
 
@@ -39,7 +40,7 @@ func clocks(f *blocking.Func) []clock {
 			continue
 		}
 		for _, d := range starts[start] {
-			op := unfinished(f, d.Pos, read, restarts(f, start, d.Pos))
+			op := f.Unfinished(d.Pos, read, restarts(f, start, d.Pos))
 			if op != nil && !readAgain(f, start, read) && !f.Package.Limits(c) {
 				list = append(list, clock{Call: c.Expr, Cur: c.Cur, Read: read, Op: op.Expr, Fn: f})
 				break
@@ -76,6 +77,13 @@ func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocki
 			from = append(from, d.Pos)
 		}
 	}
+	if recv := c.Operand(tensorapi.Recv); c.Summary().Clocks.Has(tensorapi.Recv) && len(recv) == 1 {
+		if v := f.Package.Local(recv[0]); v != nil {
+			if now := f.StartedBy(v); now != nil {
+				from = append(from, now.Expr.Pos())
+			}
+		}
+	}
 	if c.Summary().Timer && c.Maker != nil && c.Maker.In == f {
 		from = append(from, c.Maker.Expr.Pos())
 	}
@@ -83,7 +91,7 @@ func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocki
 		if c.Away {
 			op = unfinishedAtReturn(f, pos)
 		} else {
-			op, read = unfinished(f, pos, c.Expr.Pos(), nil), c.Expr.Pos()
+			op, read = f.Unfinished(pos, c.Expr.Pos(), nil), c.Expr.Pos()
 		}
 		if op != nil {
 			return op, read
@@ -202,27 +210,6 @@ func restarts(f *blocking.Func, start *types.Var, at token.Pos) (places []token.
 		}
 	}
 	return places
-}
-
-// unfinished returns a call between two places that enqueues work, or nil. There must be a way from the call to the
-// second place on which nothing waits and the clock isn't restarted.
-func unfinished(f *blocking.Func, from, to token.Pos, restarts []token.Pos) *blocking.Call {
-	var syncs []token.Pos
-	for _, c := range f.Calls {
-		if !c.Away && c.Syncs(from) {
-			syncs = append(syncs, c.Expr.End()-1)
-		}
-	}
-	for _, c := range slices.Backward(f.Calls) {
-		if c.Away || !c.Enqueues() || c.Syncs(from) {
-			continue
-		}
-		at := c.Expr.End() - 1 // operands are evaluated first
-		if f.Leads(from, at, restarts) && f.Leads(at, to, slices.Concat(syncs, restarts)) && !inAny(f, f.WaitingLoops(syncs, from), at) {
-			return c
-		}
-	}
-	return nil
 }
 
 // inAny reports whether pos is in one of the loops of f.

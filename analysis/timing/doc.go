@@ -36,9 +36,10 @@
 // A function that is given the time at which a clock was started, or another
 // function whose time it takes, and one that a function which starts a clock
 // returns, read clocks as well: defer track(time.Now()), defer timer()(),
-// timed("product", func() { y = x.MatMul(w) }).
+// timed("product", func() { y = x.MatMul(w) }). So do methods of a span, which has the time in a field that
+// was set where the span was made: s := span{"product", time.Now()}, and later s.end().
 //
-// Missed: clocks that are kept in fields, and those of functions in packages that
+// Missed: clocks that are kept in fields of what is not local, and those of functions in packages that
 // can't reach a tensor; work that is enqueued through interfaces and function
 // values that nothing is known about and that return no tensor.
 // Waiting for a tensor that was computed before the clock started counts for

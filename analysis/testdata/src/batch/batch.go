@@ -153,3 +153,14 @@ func Logf(format string, args ...any) { fmt.Printf(format, args...) } // want Lo
 type Model struct{ Mean *tensor.Tensor }
 
 func (m *Model) Update(b Batch) { m.Mean = m.Mean.Add(b.X) } // want Update:`^enqueues$`
+
+// Every returns a function that calls f in every n-th call.
+func Every(n int) func(f func()) { // want Every:`returns func\{rarely calls\(0\)\}`
+	calls := 0
+	return func(f func()) {
+		if calls%n == 0 {
+			f()
+		}
+		calls++
+	}
+}

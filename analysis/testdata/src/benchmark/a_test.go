@@ -21,9 +21,9 @@ func BenchmarkClassic(tb *testing.B) {
 	tb.SetBytes(8)
 	// The comment stays.
 	for i := 0; i < tb.N; i++ {
-		sink = batch.Loss(w, batch.Batch{X: x, Y: x}) // want `AT021`
+		sink = batch.Loss(w, batch.Batch{X: x, Y: x})
 	} // and this
-	tb.StopTimer()
+	tb.StopTimer() // want `AT021`
 	asyncrt.WaitAll()
 }
 

@@ -1,8 +1,8 @@
 package droppedresult
 
 import (
-	"fmt"
 	"context"
+	"fmt"
 	"time"
 
 	asyncrt "github.com/asyncgen/asyncgen/runtime"

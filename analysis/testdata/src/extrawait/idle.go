@@ -57,3 +57,14 @@ func perhaps(x *tensor.Tensor, ask bool) float64 {
 	}
 	return 0
 }
+
+func retry(f func(n int) *tensor.Tensor, n int) *tensor.Tensor {
+	for ; n > 0; n /= 2 {
+		y := f(n)
+		err := y.Wait()
+		if err == nil {
+			return y
+		}
+	}
+	return nil
+}

@@ -11,8 +11,8 @@ import (
 func group(ctx context.Context, data []Batch, values []float64) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for i, b := range data {
-		g.Go(func() (err error) { // want `goroutine for each iteration: it waits in batch.Loss\(w, b\).ItemContext\(ctx\)`
-			values[i], err = batch.Loss(w, b).ItemContext(ctx)
+		g.Go(func() (err error) {
+			values[i], err = batch.Loss(w, b).ItemContext(ctx) // want `goroutine for each iteration: it waits in batch.Loss\(w, b\).ItemContext\(ctx\)`
 			return err
 		})
 	}

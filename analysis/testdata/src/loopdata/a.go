@@ -104,6 +104,8 @@ func changing(xs []*tensor.Tensor, weights, other, third []float32, s *state, ne
 
 func (s *state) grow() { s.width++ }
 
+func (s *state) load(w []float32) { s.weights = w }
+
 func outer(xs []*tensor.Tensor, epochs int) (sums []*tensor.Tensor) {
 	for range epochs {
 		sum := tensor.Zeros()

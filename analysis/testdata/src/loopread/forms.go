@@ -94,7 +94,7 @@ func cells(data []Batch, p *nn.Param, opt *optim.Optimizer) (total float64) {
 func uses(data []Batch, c chan float64, out []float64, at *int) (n int, err error) {
 	for i, b := range data {
 		c <- step(b).Item()      // want `read after the loop, or only`
-		fs := step(b).Float32s() // want `read after the loop, or only`
+		fs := step(b).Float32s() // want `its value is only kept`
 		for _, f := range fs {
 			out = append(out, float64(f))
 		}

@@ -6,7 +6,10 @@ import "github.com/asyncgen/asyncgen/device/kernel"
 
 type DType uint8
 
-const Float64 DType = 1
+const (
+	Float64 DType = 1
+	Int64   DType = 5
+)
 
 type Fused struct{}
 

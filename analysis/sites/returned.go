@@ -1,0 +1,67 @@
+package sites
+
+import (
+	"go/ast"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// A Return is a read in a loop whose value goes back to the device, though the loop doesn't compute what is read, so
+// that it is no [Site].
+type Return struct {
+	Call *blocking.Call
+	Name string // how messages call the call
+	Loop *blocking.Loop
+	// Copied reports whether all elements come back unchanged.
+	//
+	//	q.Set(tensor.From(p.Value().Float32s(), p.Value().Shape()...))
+	Copied bool
+}
+
+// Returned lists the returns of the package that p is about, in the order of the source: elements of lists of
+// tensors that are read one by one for a tensor operation, and copies of tensors by way of the host.
+func Returned(p *lint.Pass) []Return {
+	var list []Return
+	for _, f := range p.Funcs {
+		for _, c := range f.Calls {
+			if c.Away || c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() || IsAllowed(c) ||
+				slices.ContainsFunc(Of(p), func(s *Site) bool { return s.Call == c.Expr }) {
+				continue
+			}
+			l := Innermost(p.Package, c)
+			if l == nil || l.Blocks == nil || p.GuardOf(f, c.Expr.Pos(), l) != blocking.Always || p.IsOuter(l, c) || p.Any(l, IsOutside) {
+				continue
+			}
+			if r := (Return{c, p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), l, isCopied(p.Package, c, l)}); r.Copied || isListElement(p.Package, c, l) {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// isCopied reports whether c reads all elements of something else in each iteration of l, only to make a tensor of
+// them.
+func isCopied(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	call, ok := c.Value().Parent().Node().(*ast.CallExpr)
+	if !ok || len(call.Args) == 0 || ast.Unparen(call.Args[0]) != c.Expr || syntax.ElementType(pkg.Info.TypeOf(c.Expr)) == nil {
+		return false
+	}
+	d := pkg.Calls[call]
+	return d != nil && d.API.Kind == tensorapi.Host && d.Lib == tensorapi.Ours() && pkg.Varies(c.Operand(tensorapi.Recv)[0], l)
+}
+
+// isListElement reports whether c reads an element of a list that l goes through, of which others have made the
+// tensors, and the value only becomes the operand of what l enqueues.
+func isListElement(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	e, ok := ast.Unparen(c.Operand(tensorapi.Recv)[0]).(*ast.IndexExpr)
+	if !ok || pkg.Varies(e.X, l) || !pkg.Counts(e.Index, l) || pkg.IsHostList(e.X) || len(c.Expr.Args) > 0 {
+		return false
+	}
+	places := Uses(pkg, c, l)
+	return len(places) > 0 && !slices.ContainsFunc(places, func(p Place) bool { return p.Use != Computes })
+}
