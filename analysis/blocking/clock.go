@@ -127,6 +127,20 @@ func (f *Func) StartedBy(v *types.Var) *Call {
 	return nowIn(f.Package, value)
 }
 
+// StartsClock reports whether f, a method, sets a field of its receiver to time.Now().
+//
+//	func (s *stopwatch) Start() { s.start = time.Now() }
+func (f *Func) StartsClock() bool {
+	return f.Sig.Recv() != nil && slices.ContainsFunc(f.Calls, func(c *Call) bool {
+		assign, ok := c.Cur.Parent().Node().(*ast.AssignStmt)
+		if !ok || !syntax.IsTime(c.Callee, "Now") || len(assign.Lhs) != 1 {
+			return false
+		}
+		sel, ok := assign.Lhs[0].(*ast.SelectorExpr)
+		return ok && f.Package.Local(sel.X) == f.Sig.Recv()
+	})
+}
+
 // nowIn returns the call of time.Now that is a field of the literal e, or of what e points to; or nil.
 func nowIn(pkg *Package, e ast.Expr) *Call {
 	if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok {

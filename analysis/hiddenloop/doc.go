@@ -25,7 +25,7 @@
 // read. The same goes for methods of an interface that another package calls in its
 // loop. A method that adds what it reads to a field, like a meter, is reported if
 // nobody in its package calls it, and so is a function that takes one step of
-// training and prints the loss, or adds it to a field. Of the method Forward of a module, AT003 speaks.
+// training and prints the loss, or adds it to a field. So is the method Forward of a module.
 //
 // WRONG
 //

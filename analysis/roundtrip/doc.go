@@ -9,8 +9,8 @@
 // The rule reports reads in a loop whose value, perhaps after some arithmetic,
 // becomes an operand of a tensor operation or the data of a new tensor. The loop need not compute what
 // is read, if it reads the elements of a list one by one for that, or copies whole tensors by way of the host.
-// The method Forward of a module runs in each step of what has the module, so a read there whose value goes back
-// is reported without a loop.
+// The method Forward of a module runs in each step of what has the module, so a read there is reported without a loop:
+// by this rule if its value goes back, by AT005 if it decides, else by AT012.
 //
 // WRONG
 //

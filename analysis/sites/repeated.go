@@ -19,7 +19,7 @@ import (
 //   - one of several implementations of a method, or hooks, that a loop calls, where others don't wait: the loop is
 //     right for these, so the read is what to mend;
 //   - a method that adds what it reads to a field, like a meter;
-//   - the Forward of a module, whose value goes back to the device;
+//   - the Forward of a module;
 //   - a function that takes a step of training and leaves the loop to its callers.
 
 // InLoop is the fact about a method of an interface that its package calls in each iteration of a loop, as it does
@@ -253,7 +253,7 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 			compared = compared || isCondition(p)
 		}
 		switch {
-		case l.Why == blocking.Layered && s.Uses&Computes != 0,
+		case l.Why == blocking.Layered && s.Uses != 0,
 			l.Why == blocking.Chosen && !returned,
 			l.Why == blocking.Accumulating && gathered && !compared && isOfParam(pkg, w.Operand, l.Func),
 			l.Why == blocking.Stepping && !returned && (gathered && !compared || w.Kind == blocking.WaitPrint && isLog(pkg, c)):

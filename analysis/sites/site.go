@@ -407,8 +407,8 @@ func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 		}
 	}
 	assign, ok := c.Cur.Parent().Node().(*ast.AssignStmt)
-	if !ok || len(assign.Rhs) != 1 {
-		return false
+	if isMethod := c.Callee != nil && c.Callee.Signature().Recv() != nil; !ok || len(assign.Rhs) != 1 || !c.Dynamic && !isMethod {
+		return false // a function that only computes is no world
 	}
 	made := make(map[types.Object]bool)
 	for _, lhs := range assign.Lhs {

@@ -77,12 +77,10 @@ func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocki
 			from = append(from, d.Pos)
 		}
 	}
+	var restarts []token.Pos
 	if recv := c.Operand(tensorapi.Recv); c.Summary().Clocks.Has(tensorapi.Recv) && len(recv) == 1 {
-		if v := f.Package.Local(recv[0]); v != nil {
-			if now := f.StartedBy(v); now != nil {
-				from = append(from, now.Expr.Pos())
-			}
-		}
+		restarts = startedAt(f, f.Package.Local(recv[0]))
+		from = append(from, restarts...)
 	}
 	if c.Summary().Timer && c.Maker != nil && c.Maker.In == f {
 		from = append(from, c.Maker.Expr.Pos())
@@ -91,13 +89,35 @@ func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocki
 		if c.Away {
 			op = unfinishedAtReturn(f, pos)
 		} else {
-			op, read = f.Unfinished(pos, c.Expr.Pos(), nil), c.Expr.Pos()
+			op, read = f.Unfinished(pos, c.Expr.Pos(), others(restarts, pos)), c.Expr.Pos()
 		}
 		if op != nil {
 			return op, read
 		}
 	}
 	return nil, 0
+}
+
+// startedAt lists the places where f starts the stopwatch in the variable v: where it is made, and where a method of it
+// sets its clock.
+func startedAt(f *blocking.Func, v *types.Var) (places []token.Pos) {
+	if v == nil {
+		return nil
+	}
+	if now := f.StartedBy(v); now != nil {
+		places = append(places, now.Expr.Pos())
+	}
+	for _, d := range f.Calls {
+		if recv := d.Operand(tensorapi.Recv); d.Target != nil && !d.Away && len(recv) == 1 && f.Package.Local(recv[0]) == v && d.Target.StartsClock() {
+			places = append(places, d.Expr.Pos())
+		}
+	}
+	return places
+}
+
+// others lists all places but one.
+func others(places []token.Pos, but token.Pos) []token.Pos {
+	return slices.DeleteFunc(slices.Clone(places), func(p token.Pos) bool { return p == but })
 }
 
 // timesUnfinished returns a call whose work may be unfinished when a function returns that c is given, and whose time

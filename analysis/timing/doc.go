@@ -37,7 +37,7 @@
 // function whose time it takes, and one that a function which starts a clock
 // returns, read clocks as well: defer track(time.Now()), defer timer()(),
 // timed("product", func() { y = x.MatMul(w) }). So do methods of a span, which has the time in a field that
-// was set where the span was made: s := span{"product", time.Now()}, and later s.end().
+// was set where the span was made, or by another method: s := span{"product", time.Now()}, and later s.end().
 //
 // Missed: clocks that are kept in fields of what is not local, and those of functions in packages that
 // can't reach a tensor; work that is enqueued through interfaces and function

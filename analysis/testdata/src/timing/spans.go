@@ -31,6 +31,27 @@ func spans(x *tensor.Tensor) *tensor.Tensor {
 	return x
 }
 
+type stopwatch struct{ start time.Time }
+
+func (s *stopwatch) begin()                 { s.start = time.Now() }
+func (s *stopwatch) elapsed() time.Duration { return time.Since(s.start) }
+
+func watched(x *tensor.Tensor) (a, b, c time.Duration) {
+	var s stopwatch
+	s.begin()
+	y := x.MatMul(w)
+	a = s.elapsed() // want `s.elapsed tells`
+	y.Wait()
+	s.begin()
+	y = x.MatMul(w)
+	y.Wait()
+	b = s.elapsed()
+	y.MatMul(w)
+	s.begin()
+	c = s.elapsed()
+	return a, b, c
+}
+
 func loads(load func() []*tensor.Tensor, n int) (loading time.Duration) {
 	start := time.Now()
 	for range n {

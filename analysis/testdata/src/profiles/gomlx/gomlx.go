@@ -95,6 +95,7 @@ func copied(exec *graph.Exec, x *tensors.Tensor) {
 			list = append(list, local)
 		}
 	}
+	_ = list
 }
 
 // What is read and dropped, or read over and over, is copied for nothing.
