@@ -44,16 +44,16 @@
 // most four things; loops each iteration of which passes through data or trains in a loop of its own,
 // as over epochs (a loop inside it over parameters, the steps of a sequence or parts of a batch is
 // none of that), or goes on with one computation for a number of steps; functions that a rate limiter
-// of the program calls now and then; loops that leave after the read; reads of what an earlier iteration enqueued, after
-// the iteration has enqueued work of its own, or of what is several iterations old; loops that a
-// ticker paces; loops that send each value to a client at once, with http.Flusher or on a net.Conn;
+// of the program calls now and then; loops that leave after the read; reads of what an earlier iteration
+// enqueued, after the iteration has enqueued work of its own, or of what is several iterations old;
+// loops that a ticker paces; loops that send each value to a client at once, with http.Flusher or on a net.Conn;
 // functions marked //asyncgen:kernel, about which the generator speaks.
 //
 // Where the loop can't run far ahead anyway, findings are of severity info, shown with
 // -severity=info: it waits for input or the network, answers a client on a channel that came with
 // the question, does nothing but read what it receives and pass the value on, has no end and
-// sends values to somebody who may give up, or gives the value
-// to what makes the next tensor of it, or the numbers for that, as a simulated world does of an action. So are those in
+// sends values to somebody who may give up, or gives the value to what makes the next tensor of
+// it, or the numbers for that, as a simulated world does of an action. So are those in
 // asyncrt.AllowSync, where somebody has said that the wait is meant. What a handler of HTTP
 // writes is no such wait: a read for each row of a request is as slow as anywhere, and a warning.
 //

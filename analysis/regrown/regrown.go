@@ -36,7 +36,8 @@ func check(p *lint.Pass) {
 	}
 }
 
-// A regrowth is a call in a loop, or in a method that is called again and again, that copies a tensor to add a piece to it.
+// A regrowth is a call in a loop, or in a method that is called again and again, that copies a tensor to add a piece to
+// it.
 type regrowth struct {
 	Call *blocking.Call
 	All  ast.Expr // the tensor that grows
