@@ -14,6 +14,10 @@ const (
 )
 
 // startable returns the first of the ready operations, or 0 if there is none or it may not start yet.
+//
+// Operations behind head wait if together they have taken too much. The one at head may always
+// start, so this never blocks anything for good; and if memory is scarce, any may, as it may be
+// what gives some back.
 func (f *flow) startable() ref {
 	if f.first == 0 || f.early <= minAhead || f.seqOf(f.first) == f.head || f.scarce.Load() || !f.st.isMuch(f.early) {
 		return f.first
@@ -21,7 +25,8 @@ func (f *flow) startable() ref {
 	return 0
 }
 
-// isMuch reports whether so many bytes are more than operations may take ahead of their turn.
+// isMuch reports whether so many bytes are more than operations may take ahead of their turn. A
+// device that does not say how much is live has minAhead alone as its bound.
 func (st *stream) isMuch(bytes int64) bool {
 	if bytes <= minAhead || st.backend == nil {
 		return false

@@ -10,12 +10,17 @@ import (
 
 // stalled are the producers that wait at a bound.
 type stalled struct {
-	n    atomic.Int32 // how many are parked or about to park
+	// n is how many producers are parked or about to park. While it is not 0, executors publish at
+	// once what has finished.
+	n    atomic.Int32
 	mu   sync.Mutex
 	cond sync.Cond
 }
 
 // wake lets them look again.
+//
+// No wake is missed: a producer raises n, has all executors settle, and then looks for room once
+// more. Whoever finishes something later sees n, publishes that and calls wake.
 func (s *stalled) wake() {
 	if s.n.Load() > 0 {
 		s.mu.Lock()
@@ -30,6 +35,8 @@ func (e *Engine) admit(bytes int64, op *Op, pc uintptr) {
 		return
 	}
 	for {
+		// An operation larger than the bound may go alone, when nothing else is in flight; or it
+		// could never go.
 		now := e.inFlight.Load()
 		sum := now + bytes
 		if limit := e.limit.Load(); limit != 0 && sum > limit && now != 0 {
@@ -109,6 +116,8 @@ func (e *Engine) settle() {
 	}
 }
 
+// hasRoom reports whether the ring of st has room, or, if st is nil, the bound on bytes. It does
+// not reserve the room: another producer may take it first, and the caller then stalls again.
 func (e *Engine) hasRoom(st *stream, bytes int64) bool {
 	if st != nil {
 		return st.enqueued()-st.done.Load() < uint64(len(st.ring))
@@ -117,6 +126,8 @@ func (e *Engine) hasRoom(st *stream, bytes int64) bool {
 	return limit == 0 || used == 0 || used+bytes <= limit
 }
 
+// helpAnywhere executes a little on each stream, see executor.helpSome: what frees the room may be
+// on any.
 func (e *Engine) helpAnywhere(p patience) (ops int64, some bool) {
 	for _, st := range e.allStreams() {
 		n, did := st.exec.helpSome(p)

@@ -35,6 +35,7 @@ func (st *stream) findDonor(r *record) {
 
 // isLastUser reports whether every scheduled read of s, which is an input of r, is one by r.
 func (r *record) isLastUser(s *Storage) bool {
+	// r itself may read s more than once, as x*x does.
 	readers := s.readers
 	for i, have := range r.operands {
 		if have == s && r.writes>>i&1 == 0 {

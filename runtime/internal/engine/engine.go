@@ -65,15 +65,20 @@ const (
 // Options configure an Engine. The zero Options are the defaults.
 type Options struct {
 	// 0: as ASYNCGEN_ENGINE says ("async", "naive" or "shuffle:SEED", which sets Seed), or else Async
-	Mode    Mode
-	Seed    uint64 // of mode Shuffle
-	Workers int    // for each synchronous device; 0: as its Caps say, or else GOMAXPROCS
+	Mode Mode
+	// Seed chooses the order of mode Shuffle. Other modes do not look at it.
+	Seed uint64
+	// Workers is how many goroutines execute the operations of each synchronous device. 0: as many
+	// as its Caps say, or else GOMAXPROCS.
+	Workers int
 	// operations enqueued and not yet retired, for each device, rounded up to a power of two; 0: 4096
-	Ring   int
-	Report string // file to write a report of waits to, see device/report; "": none
+	Ring int
+	// Report names the file to write a report of waits to, see device/report; "": none.
+	Report string
 	// see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
 	MaxBytes int64
-	Tiny     TinyPolicy // which operations are run by Enqueue in mode Async
+	// Tiny says which operations are run by Enqueue in mode Async.
+	Tiny TinyPolicy
 	// goroutines block on channels of the engine and never in the kernel, as testing/synctest needs
 	// it, see parker
 	Channels bool
@@ -86,26 +91,39 @@ type Engine struct {
 	mode    Mode
 	workers int
 	ring    int
-	looks   int                                 // see looksOf
-	threads *threads                            // see parker
-	virtual atomic.Pointer[device.VirtualClock] // of the first device that has one; nil: times are real
+	looks   int      // see looksOf
+	threads *threads // see parker
+	// virtual is the clock of the first device that has one; nil: times are real. Once set, it
+	// stays.
+	virtual atomic.Pointer[device.VirtualClock]
 
 	tiny TinyPolicy
 
 	relayBytes int64 // size of each part of a copy through host memory; tests make it smaller
 
-	streams  atomic.Pointer[[]*stream] // by device.Device.Index; entries may be nil
-	host     atomic.Pointer[stream]    // where staging memory of copies lives; runs nothing
-	all      atomic.Pointer[[]*stream] // every stream that exists, host among them
-	mu       sync.Mutex                // guards the making of streams, made, and changes of closed
-	made     uint16                    // streams made so far
-	closed   atomic.Bool
-	crossing turn      // held while the two ends of a link are enqueued, see link.go
+	// streams and all are lists that are never changed: with mu held, a longer copy takes the place
+	// of the old one. So readers need no lock.
+	//
+	// streams is in the order of device.Device.Index, and has nil for devices that were not used.
+	// all is in the order in which the streams were made, host among them.
+	streams atomic.Pointer[[]*stream]
+	// host is the stream of the staging memory of copies. It runs nothing.
+	host   atomic.Pointer[stream]
+	all    atomic.Pointer[[]*stream] // every stream that exists, host among them
+	mu     sync.Mutex                // guards the making of streams, made, and changes of closed
+	made   uint16                    // streams made so far
+	closed atomic.Bool
+	// crossing is held while the two ends of a link are enqueued, see link.go. A producer may stall
+	// for room with crossing held: what it waits for needs no new links.
+	crossing turn
 	naive    turn      // in mode Naive: held while an operation runs
 	shuffler *shuffler // in mode Shuffle
 
-	limit    atomic.Int64  // bound on inFlight; 0: none
-	inFlight atomic.Int64  // bytes written by operations that have not finished
+	limit atomic.Int64 // bound on inFlight; 0: none
+	// inFlight is how many bytes are written by operations that have not finished. It is added to
+	// before an operation is enqueued, and executors subtract in batches: so it may be too high,
+	// until they settle, but never too low.
+	inFlight atomic.Int64
 	peak     atomic.Int64  // largest inFlight so far
 	epoch    atomic.Uint64 // see order
 	stalled  stalled
@@ -115,12 +133,13 @@ type Engine struct {
 	totals     totals
 	ranNow     atomic.Uint64 // operations executed in mode Naive
 	skippedNow atomic.Uint64 // operations skipped in mode Naive
-	gates      atomic.Uint64 // records that are no operations: gates and Releases
-	report     reporter
-	syncs      syncs
-	watcher    watcher
-	guesses    guesses
-	leaving    leaving
+	// gates counts the records that are no operations: gates and Releases. Stats subtracts them.
+	gates   atomic.Uint64
+	report  reporter
+	syncs   syncs
+	watcher watcher
+	guesses guesses
+	leaving leaving
 }
 
 // New returns an engine without work. Unknown values in the environment panic. A
@@ -164,6 +183,8 @@ type settingError string
 
 func (e settingError) Error() string { return "engine: " + string(e) }
 
+// modeFromEnv returns what ASYNCGEN_ENGINE says: the mode and, for Shuffle, the seed. It panics
+// with a settingError if that is no mode.
 func modeFromEnv() (m Mode, seed uint64) {
 	switch v := os.Getenv("ASYNCGEN_ENGINE"); v {
 	case "", "async":
@@ -180,6 +201,8 @@ func modeFromEnv() (m Mode, seed uint64) {
 	}
 }
 
+// limitFromEnv returns what ASYNCGEN_LIMIT says, or defaultLimit if it is not set. It panics with a
+// settingError if that is no number of bytes.
 func limitFromEnv() int64 {
 	v := os.Getenv("ASYNCGEN_LIMIT")
 	if v == "" {
@@ -194,6 +217,8 @@ func limitFromEnv() int64 {
 
 var theDefault atomic.Pointer[Engine] // nil: not made yet
 
+// makeDefault sets theDefault. Wrong settings are a mistake of whoever has set them, not of the
+// program: they end it with a message and no stack.
 var makeDefault = sync.OnceFunc(func() {
 	defer func() {
 		switch v := recover().(type) {
@@ -260,6 +285,8 @@ const (
 // while another enqueues a use of it.
 func (e *Engine) Enqueue(op *Op) {
 	st := op.Operands[0].st
+	// First of all: an operation that the call computes pays neither for the caller's line nor for
+	// the checks below. computes itself declines what they would refuse.
 	if st.computes(op) {
 		return
 	}
@@ -281,7 +308,9 @@ func (e *Engine) Enqueue(op *Op) {
 	e.enqueueOn(st, op, writes, pc)
 }
 
-// enqueueOn enqueues op on st.
+// enqueueOn enqueues op on st. The caller has checked op. The order of the steps matters: the bytes
+// are counted as in flight before push publishes the operation, since an executor may finish it,
+// and subtract them, at once.
 func (e *Engine) enqueueOn(st *stream, op *Op, writes uint8, pc uintptr) {
 	if e.watcher.on.Load() {
 		e.watcher.tell(op, writes, pc)
@@ -360,6 +389,7 @@ func (e *Engine) Limit() int64 { return e.limit.Load() }
 // their contents and errors, and can be read and released; enqueueing anything panics. Closing
 // again does nothing.
 func (e *Engine) Close() error {
+	// Deputies come first: until they have ended, they may still enqueue.
 	e.outside(e.leaving.await)
 	var err error
 	AllowSync(func() { err = e.WaitAll(context.Background()) })
@@ -390,6 +420,9 @@ func (e *Engine) stream(d device.Device) *stream {
 	return e.makeStream(d)
 }
 
+// makeStream is stream for a device that seems to have none. It looks again with mu held: of
+// several goroutines that use a new device at the same time, one makes the stream. It panics if the
+// engine is closed.
 func (e *Engine) makeStream(d device.Device) *stream {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -446,7 +479,7 @@ func (e *Engine) poll() {
 	})
 }
 
-// addLocked appends st to the list of all streams.
+// addLocked appends st to the list of all streams. mu is held.
 func (e *Engine) addLocked(st *stream) *stream {
 	all := append(slices.Clone(e.allStreams()), st)
 	e.all.Store(&all)
@@ -457,6 +490,11 @@ func (e *Engine) addLocked(st *stream) *stream {
 // then by place in the stream, are in program order. The stamp is a count of changes from one
 // stream to another and, in the low 16 bits, the stream that was changed to; so it costs one load
 // as long as a program stays on one device.
+//
+//	operation of stream   1   1   2   2   1
+//	count of changes      1   1   2   2   3
+//
+// If the swap fails, another goroutine has changed the stream, and order looks again.
 func (e *Engine) order(st *stream) uint64 {
 	for {
 		now := e.epoch.Load()

@@ -114,7 +114,7 @@ func await(ctx context.Context, b device.Backend, t device.Ticket) (err error) {
 	return b.Wait(ctx, t)
 }
 
-// caught turns a panic into an error. It is deferred.
+// caught turns a panic into an error. It is deferred. A runtime.Goexit is no panic and passes.
 func caught(err *error) {
 	if v := recover(); v != nil {
 		*err = &PanicError{v}
@@ -162,6 +162,7 @@ type root struct {
 	loss       bool // err is the loss of the device, which all operations after it share
 }
 
+// compare orders failures by their places in the program.
 func (a root) compare(b root) int {
 	return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.seq, b.seq))
 }
@@ -192,6 +193,7 @@ func (r *roots) add(s *device.Scope, list []root, more int) {
 	}
 }
 
+// get returns the failures that belong to s, made at the first one. r.mu is held.
 func (r *roots) get(s *device.Scope) *failures {
 	f := r.of[s]
 	if f == nil {
@@ -204,8 +206,8 @@ func (r *roots) get(s *device.Scope) *failures {
 	return f
 }
 
-// forget drops the failures of scopes that have ended, and only counts them: hardly anybody will ask
-// for them.
+// forget drops the failures of scopes that have ended, and only counts them: hardly anybody will
+// ask for them. r.mu is held.
 func (r *roots) forget() {
 	for s, f := range r.of {
 		if s != nil && s.Err() != nil {
@@ -215,6 +217,8 @@ func (r *roots) forget() {
 	}
 }
 
+// add adds the failures in list, and counts more that are not in it. If more than maxRoots are known,
+// those that come last in the program are dropped, and counted.
 func (f *failures) add(list []root, more int) {
 	for _, x := range list {
 		if x.loss && !f.replace(x) {
@@ -248,7 +252,7 @@ func (f *failures) replace(x root) bool {
 }
 
 // take removes and returns all failures, or, if s is not nil, those that belong to s, and how many
-// more there were.
+// more there were. Afterwards it is as if they had never happened: each failure is returned once.
 func (r *roots) take(s *device.Scope) (list []root, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -309,6 +313,7 @@ func join(errs []error) error {
 // is of no use.
 const shownErrors = 16
 
+// A joinedError is several errors, in the order in which they are printed. There is at least one.
 type joinedError struct{ errs []error }
 
 // Error returns the texts of the first shownErrors errors, and how many more there are.
@@ -329,6 +334,8 @@ func (e *joinedError) Format(f fmt.State, verb rune) {
 	}
 }
 
+// text returns the first of the errors, as many as most, each in the given format on a line of its
+// own.
 func (e *joinedError) text(format string, most int) string {
 	var b strings.Builder
 	for i, err := range e.errs[:most] {

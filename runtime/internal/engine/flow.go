@@ -21,41 +21,65 @@ import (
 //	end of a write:  releases the readers in its list, which become S.readers,
 //	                 and its heir, or makes it S.heir if there are such readers.
 //
+// An example, with the places of four operations:
+//
+//	0  a = f()   becomes a.writer
+//	1  b = g(a)  waits, in the list of 0
+//	2  c = g(a)  waits, in the list of 0
+//	3  a = f()   waits, as the heir of 0; becomes a.writer
+//
+// When 0 ends, 1 and 2 are ready and a.readers is 2; since a has readers, 3 becomes a.heir. The
+// second of 1 and 2 to end releases 3.
+//
 // An operation that waits for nothing is ready; ready operations start in program order. The lists
 // are threaded through the records, so nothing is allocated. One critical section finishes an
 // operation and takes the next one, which keeps a chain of operations on one core. Taking several
 // operations at a time would save nothing: each would have to be claimed by an atomic operation, or
 // a waiter could be stuck behind another's batch. It would also hide ready operations from others.
+//
+// The methods of the interface executor are called without the lock, and so are wakeWorker,
+// wakeIfReady, send, run, finishReady and seqOfRunning. All others are called with the lock held.
+// Of these, scheduleThrough, help, helpOnce, catchUp, step and park let go of it in between, so
+// whatever the caller knew about other operations may be out of date when they return.
 type flow struct {
 	st   *stream
 	lock spinLock // guards everything up to the next blank line
 
-	head      uint64    // all operations before have finished
-	scheduled uint64    // all operations before have been scheduled
-	first     ref       // of the ready operations
-	last      ref       // of the ready operations
-	nready    int       // how many are ready
-	readyCost int64     // their cost
-	early     int64     // bytes that finished operations after head have taken
-	drops     *block    // to give back after unlocking
-	freed     int64     // bytes written by finished operations, not yet taken from Engine.inFlight
-	waiters   []*waiter // parked
-	helpers   int       // waiters that execute, or look for operations to execute
-	free      []*waiter // for reuse
-	marks     uint64    // see closure
-	marked    marks
-	outbox    []linkNotice // what to tell other streams after unlocking
-	rouse     bool         // wake stalled producers after unlocking
-	moved     bool         // something has become ready or finished since the last notify
-	counted   counts
+	head      uint64 // all operations before have finished
+	scheduled uint64 // all operations before have been scheduled
+	first     ref    // of the ready operations
+	last      ref    // of the ready operations
+	nready    int    // how many are ready
+	readyCost int64  // their cost
+	// early is how many bytes finished operations behind head have taken, see startable.
+	early int64
+	// drops are the blocks to give back after unlocking: a backend's Free may take long.
+	drops   *block
+	freed   int64     // bytes written by finished operations, not yet taken from Engine.inFlight
+	waiters []*waiter // parked
+	helpers int       // waiters that execute, or look for operations to execute
+	// free are waiters for reuse: their parkers and lists cost an allocation each.
+	free    []*waiter
+	marks   uint64 // see closure
+	marked  marks
+	outbox  []linkNotice // what to tell other streams after unlocking
+	rouse   bool         // wake stalled producers after unlocking
+	moved   bool         // something has become ready or finished since the last notify
+	counted counts
 
-	lag     uint64 // how far stream.done may lag behind head
+	// lag is how far stream.done may lag behind head: to publish each step would cost producers,
+	// which read it, a cache miss.
+	lag     uint64
 	workers []*worker
-	parked  atomic.Int32 // workers about to park or parked that nobody has woken yet
-	endLoan func()       // see pool.Lend
+	// parked counts the workers that are about to park, or are parked, and that nobody has woken
+	// yet. It is read without the lock: 0 means that nobody needs waking.
+	parked  atomic.Int32
+	endLoan func() // see pool.Lend
 	closed  atomic.Bool
-	scarce  atomic.Bool  // somebody executes finishReady
-	freeing atomic.Int32 // goroutines that are giving back blocks from drops; raised under the lock
+	scarce  atomic.Bool // somebody executes finishReady
+	// freeing counts the goroutines that are giving back blocks from drops. It is raised under the
+	// lock, so that settle, which waits until it is 0, misses none.
+	freeing atomic.Int32
 	wg      sync.WaitGroup
 }
 
@@ -74,6 +98,8 @@ const (
 	freedBatch    = 64 << 10 // how many bytes Engine.inFlight may lag behind
 )
 
+// newFlow makes the flow of st. It starts no goroutine: each worker is dormant until somebody wakes
+// it. The workers also help with big loops of device/pool, except with Options.Channels.
 func newFlow(st *stream, workers int) *flow {
 	f := &flow{st: st, lag: uint64(min(32, len(st.ring)/4)), workers: make([]*worker, workers)}
 	for i := range f.workers {
@@ -96,6 +122,7 @@ func (f *flow) unlock() {
 		f.lock.unlock()
 		return
 	}
+	// They are taken under the lock: whoever takes a notice delivers it, so each is delivered once.
 	box, rouse, drops := f.outbox, f.rouse, f.drops
 	f.outbox, f.rouse, f.drops = nil, false, nil
 	if drops != nil {
@@ -125,6 +152,8 @@ func (f *flow) schedule(limit uint64, enough int) {
 }
 
 // scheduleThrough schedules the operations up to the one at seq, which is in the ring or about to be.
+// A waiter knows seq from Storage.last, which push sets before it publishes the operation. In
+// between, scheduleThrough lets go of the lock and looks again.
 func (f *flow) scheduleThrough(seq uint64) {
 	for i := 0; f.scheduled <= seq; i++ {
 		f.schedule(seq+1, len(f.st.ring)+1)
@@ -136,11 +165,15 @@ func (f *flow) scheduleThrough(seq uint64) {
 	}
 }
 
+// scheduleNext enters the next operation into the lists of its operands, by the table above. It is
+// ready at once if it waits for nothing. A gate and a Release count as writes or reads like any
+// operation.
 func (f *flow) scheduleNext() {
 	self := f.st.ref(f.scheduled)
 	r := f.st.at(self)
 	f.scheduled++
 	r.state, r.waits, r.linked, r.skipped = waiting, 0, false, false
+	// This is decided once, since finish has to undo exactly what scheduling did.
 	r.reads, r.orders = r.access(f.st)
 	for i, s := range r.operands {
 		switch {
@@ -230,7 +263,7 @@ func (r *record) among(set uint8, s *Storage) bool {
 	return false
 }
 
-// writeOf returns which operand of r is the write of s.
+// writeOf returns which operand of r is the write of s. There is such an operand.
 func (r *record) writeOf(s *Storage) int {
 	i := 0
 	for r.orders>>i&1 == 0 || r.operands[i] != s {
@@ -248,6 +281,9 @@ func (f *flow) release(x ref) {
 	}
 }
 
+// ready is called when the operation at x waits for nothing more. A gate opens; the operation at
+// its other end may run now. A Release is carried out. Anything else goes into the list of ready
+// operations.
 func (f *flow) ready(x ref) {
 	f.moved = true
 	r := f.st.at(x)
@@ -281,7 +317,8 @@ func (f *flow) drop(r *record) {
 	r.fail = errReleased
 }
 
-// start takes the operation at x, which is ready, off the list.
+// start takes the operation at x, which is ready, off the list. Who calls start executes the
+// operation, and then calls finish or putBack.
 func (f *flow) start(x ref) {
 	r := f.st.at(x)
 	if r.prev != 0 {
@@ -300,7 +337,8 @@ func (f *flow) start(x ref) {
 }
 
 // take starts an operation: one that a parked waiter needs, or else the first of the ready ones. It
-// returns 0 if none may start now.
+// returns 0 if none may start now. What a parked waiter needs comes first, since the program is
+// blocked until it is done.
 func (f *flow) take() ref {
 	for _, w := range f.waiters {
 		if x := f.needed(w); x != 0 {
@@ -326,6 +364,9 @@ func (f *flow) lookAhead() {
 }
 
 // finish publishes the outcome of the operation at x and releases the operations that waited for it.
+// The order matters. The outcome is published before anything is released, so dependents find it.
+// The record is cleared last, as its operands say what to release. finish does not let go of the
+// lock: notices to other streams, memory and wakes go to outbox, drops and rouse, for unlock.
 func (f *flow) finish(x ref) {
 	f.moved = true
 	r := f.st.at(x)
@@ -372,6 +413,7 @@ func (f *flow) finish(x ref) {
 		f.outbox = append(f.outbox, linkNotice{l: r.link})
 	}
 	f.freed += r.bytes
+	// An operation behind head has taken its memory ahead of its turn, until head has come past it.
 	f.early += r.taken()
 	r.state = finished
 	r.clear()
@@ -410,6 +452,8 @@ func (f *flow) isFinished(seq uint64) bool {
 	return seq < f.head || f.st.seq(seq).state == finished
 }
 
+// settleLocked publishes head and the bytes freed, for producers. Who calls it often costs them
+// cache misses, so finish calls it only when enough has gathered or somebody is stalled.
 func (f *flow) settleLocked() {
 	if f.st.done.Load() != f.head {
 		f.st.done.Store(f.head)
@@ -421,6 +465,7 @@ func (f *flow) settleLocked() {
 	}
 }
 
+// settle implements executor. It waits for the goroutines that are giving memory back, too.
 func (f *flow) settle() {
 	f.lock.lock()
 	f.settleLocked()
@@ -430,6 +475,7 @@ func (f *flow) settle() {
 	}
 }
 
+// poll does nothing: what a flow has executed is known at once.
 func (f *flow) poll() {}
 
 func (f *flow) counts() counts {

@@ -21,8 +21,9 @@ import (
 // after the other. Only that goroutine may use it, and must End it. If the goroutine ends first, or
 // drops the Speculation, WaitAll ends the Speculation and returns a *LeftError.
 type Speculation struct {
-	e     *Engine
-	owner uintptr  // the goroutine, see self
+	e *Engine
+	// owner is the goroutine, see self.
+	owner uintptr
 	last  guessing // what the goroutine guesses, or guessed last
 }
 
@@ -34,13 +35,16 @@ type Speculation struct {
 // Failures in a Guess spoil dependents as usual. WaitAll returns them only once the Guess is kept,
 // and never if it is discarded.
 type Guess struct {
-	outer *Guess       // the Guess around it, or nil: it is wanted only if outer is
-	state atomic.Int32 // changes once, with mu held
+	outer *Guess // the Guess around it, or nil: it is wanted only if outer is
+	// state changes once, from undecided, with mu held. It is read without: to decide what to do
+	// with a failure, hold looks again with mu held.
+	state atomic.Int32
 
 	began []uint64      // see Engine.beginnings
 	saved map[any]Saved // see Save; only the goroutine that guesses uses it
 
-	mu       sync.Mutex // guards the rest
+	mu sync.Mutex // guards the rest
+	// failures and letGoes have effect when the Guess is kept. They are nil once it is decided.
 	failures map[*stream]*roots
 	letGoes  []*Storage // see Storage.LetGo
 }
@@ -89,6 +93,7 @@ func (s *Speculation) Guess() *Guess {
 	return s.last.g
 }
 
+// outer returns what the goroutine guessed when the speculation began; the zero guessing: nothing.
 func (s *Speculation) outer() guessing {
 	if s.last.outer == nil {
 		return guessing{}
@@ -111,18 +116,22 @@ func (e *Engine) guess() *Guess {
 	return e.guesses.get(self()).g
 }
 
+// get returns what a goroutine guesses now; the zero guessing: nothing.
 func (gs *guesses) get(owner uintptr) guessing {
 	gs.mu.RLock()
 	defer gs.mu.RUnlock()
 	return gs.of[owner]
 }
 
+// set notes what a goroutine guesses from now on. The zero guessing makes it forget the goroutine.
 func (gs *guesses) set(owner uintptr, x guessing) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	gs.setLocked(owner, x)
 }
 
+// setLocked is set for a caller that holds gs.mu. It keeps n equal to the size of the map: while n is
+// 0, nobody takes the lock.
 func (gs *guesses) setLocked(owner uintptr, x guessing) {
 	switch {
 	case x.g == nil:
@@ -170,6 +179,7 @@ type LeftError struct {
 	Line int
 }
 
+// Error says where, and what the function has to do about it.
 func (e *LeftError) Error() string {
 	where := ""
 	if e.File != "" {
@@ -178,6 +188,7 @@ func (e *LeftError) Error() string {
 	return fmt.Sprintf("asyncgen: a loop%s %s: its function has to call Flush or Close of its Later on every way out, as with defer", where, e.What)
 }
 
+// leftAt returns the LeftError of the loop that called the library at pc.
 func leftAt(pc uintptr, what string) error {
 	err := &LeftError{What: what}
 	err.File, err.Line = Line(pc)
@@ -192,7 +203,9 @@ func (e *Engine) takeLeft() []error {
 	return left
 }
 
-// Keep says that the operations of g are wanted, if those of the guesses around it are.
+// Keep says that the operations of g are wanted, if those of the guesses around it are. The
+// failures and the storages let go, which were held back until now, pass to the guess around it if
+// that is undecided, and take effect if all guesses around it are kept.
 func (g *Guess) Keep() {
 	failures, letGoes := g.decide(kept)
 	for st, r := range failures {
@@ -211,7 +224,8 @@ func (g *Guess) Keep() {
 // is one, or else by ErrDiscarded. Discard does not wait.
 func (g *Guess) Discard() { g.decide(discarded) }
 
-// decide sets the state. It returns the failures so far, and the storages that were let go.
+// decide sets the state. It returns the failures so far, and the storages that were let go. The
+// caller deals with them, without g.mu.
 func (g *Guess) decide(state int32) (failures map[*stream]*roots, letGoes []*Storage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

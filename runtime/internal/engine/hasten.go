@@ -38,9 +38,11 @@ func (s *Storage) Hasten() bool {
 func (f *flow) hasten(seq uint64) (ops int64, done bool) {
 	f.lock.lock()
 	defer f.unlock()
+	// No wait is counted, and no policy is asked: this takes no longer than other calls.
 	w := f.newWaiter(goal{seq: seq})
 	f.helpers++
 	f.scheduleThrough(seq)
+	// First shorten what is in flight, since closure looks at all of it.
 	ops = f.catchUp(w)
 	if f.st.enqueued()-f.head <= momentLength {
 		f.closure(w)

@@ -32,7 +32,9 @@ func (g *Guess) letGo(s *Storage) bool {
 	return true
 }
 
-// isNew reports whether s was written after g began, and so would not exist without g.
+// isNew reports whether s was written after g began, and so would not exist without g. A storage
+// that the call itself has computed has no writer in the stream, see tiny.go; so nothing is
+// computed that way while somebody speculates.
 func (g *Guess) isNew(s *Storage) bool {
 	i := int(s.st.id) - 1 // in the order in which streams were made
 	return i >= len(g.began) || s.last.Load() > g.began[i]
@@ -52,7 +54,8 @@ func (g *Guess) postpone(s *Storage) bool {
 }
 
 // beginnings returns how many operations were enqueued on each stream so far, in the order in which
-// the streams were made.
+// the streams were made. Streams that are made later begin at 0: isNew takes their storages for
+// new.
 func (e *Engine) beginnings() []uint64 {
 	all := e.allStreams()
 	began := make([]uint64, len(all))

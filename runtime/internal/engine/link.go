@@ -30,10 +30,16 @@ import (
 // earliest copy waits for no gate. And a device waits only for commands that were handed over
 // earlier, to itself or to another device: the first unfinished command waits for nothing.
 type link struct {
+	// The gate is the record at gateSeq of this stream, the storage's. gateSeq is set before the
+	// operation is enqueued.
 	gate    *stream
 	gateSeq uint64
-	op      *stream
-	opSeq   atomic.Uint64 // plus one; 0: not yet enqueued
+	// The operation is on this stream, at opSeq minus one. 0: it is not yet enqueued, as the gate
+	// goes first.
+	op    *stream
+	opSeq atomic.Uint64 // plus one; 0: not yet enqueued
+	// The gate is open. Set by a flow when the gate's turn comes; from the beginning if the gate is
+	// on a queue, since the operation need not wait for it.
 	granted atomic.Bool
 	handed  atomic.Bool   // the operation was handed to its device, or never will be
 	ended   atomic.Bool   // the operation has retired; set if the gate is on a queue
@@ -48,6 +54,7 @@ type linkNotice struct {
 	granted bool
 }
 
+// deliver tells the executor at the other end. No lock of an executor is held.
 func (n linkNotice) deliver() {
 	if n.granted {
 		n.l.op.exec.granted(n.l)
@@ -56,6 +63,7 @@ func (n linkNotice) deliver() {
 	n.l.gate.exec.(gatekeeper).endGate(n.l)
 }
 
+// granted implements executor: the operation of l waits for one thing less.
 func (f *flow) granted(l *link) {
 	f.lock.lock()
 	defer f.wakeIfReady()
@@ -178,10 +186,13 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 	l := &link{gate: foreign.st, op: st, scope: op.Operands[0].in.Scope()}
 	l.granted.Store(!foreign.st.isSynchronous)
 	e.gates.Add(1)
+	// Gate first: an operation whose gate is not yet enqueued could be executed, and could finish,
+	// before it.
 	e.crossing.lock()
 	foreign.st.push(&gate, access, pc, 0, l, nil)
 	st.push(op, 1, pc, bytes, l, e.guess())
 	e.crossing.unlock()
+	// The gate opens only when somebody schedules it, and nobody may come to its stream by itself.
 	foreign.st.exec.flush()
 	if e.mode == Shuffle {
 		e.outside(e.shuffler.enqueued)
@@ -193,6 +204,7 @@ type kernelSet [len(dtypes) + 1]*device.Kernel
 
 var dtypes = [...]device.DType{device.Float32, device.Float64, device.Int64, device.Bool}
 
+// makeKernels returns kernels for all element types, which do what code says.
 func makeKernels(name string, code device.Code) (set kernelSet) {
 	for _, dt := range dtypes {
 		set[dt] = device.NewKernel(name, code, nil, dt, dt)
@@ -200,6 +212,7 @@ func makeKernels(name string, code device.Code) (set kernelSet) {
 	return set
 }
 
+// of returns the kernel for elements of type dt.
 func (k *kernelSet) of(dt device.DType) *device.Kernel { return k[dt] }
 
 var (

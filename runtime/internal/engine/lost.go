@@ -35,6 +35,7 @@ type lostPeer struct {
 	err error
 }
 
+// Error is the text of the other device's error.
 func (e *lostPeer) Error() string { return e.err.Error() }
 
 // Unwrap returns the other device's error.

@@ -13,11 +13,14 @@ import (
 type Mark struct {
 	e       *Engine
 	streams []*stream
-	ends    []uint64 // for each stream, how many operations were enqueued
+	// ends says for each stream how many operations were enqueued when the mark was made.
+	ends []uint64
 
-	mu   sync.Mutex    // guards the rest
-	left int           // streams that have not finished their operations
-	at   time.Duration // when the last of the other streams had
+	mu sync.Mutex // guards the rest
+	// left is how many streams have not finished their operations.
+	left int
+	// at is when the last of the other streams had, and not before the mark was made.
+	at time.Duration
 }
 
 // Mark marks this place of the program for the given devices, or for all if none are given. It does
@@ -143,12 +146,15 @@ func (s *marks) reach(done uint64, st *stream) {
 	}
 }
 
+// mark implements executor.
 func (f *flow) mark(m *Mark, end uint64) {
 	f.lock.lock()
 	defer f.unlock()
 	f.marked.add(m, end, f.head, f.st)
 }
 
+// mark implements executor. It does not ask the device, so the mark may be reached only at the next
+// look.
 func (q *queue) mark(m *Mark, end uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 // executes that operation, so nobody else looks at s.buf. isForeign says that it is an operation of
 // another stream; then s gets no spare, because operations of its own stream may still use that.
 func (s *Storage) allocate(pc uintptr, isForeign bool) error {
+	// The operation was enqueued after the Release.
 	if s.own.Handle == errUsed {
 		return errUsed
 	}
@@ -39,6 +40,8 @@ func (s *Storage) allocate(pc uintptr, isForeign bool) error {
 	if buf.NeedsFree() {
 		buf.Tag(pc)
 		s.block = &block{backend: s.st.backend, buf: *buf}
+		// The cleanup holds the block, not the buffer, or buf would never be found dropped. The
+		// block may pass to another storage, see takeOver and spares; buf always goes with it.
 		runtime.AddCleanup(buf, (*block).free, s.block)
 	}
 	return nil
@@ -61,6 +64,7 @@ func (s *Storage) lack() error {
 	return errUnwritten
 }
 
+// errUnwritten is the error of an operation whose input no operation has ever written.
 var errUnwritten = errors.New("engine: read before anything was written")
 
 // alloc returns a buffer of st's device. If there is no memory, it has the collector find what was
@@ -87,10 +91,13 @@ func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
 type block struct {
 	backend device.Backend
 	buf     device.Buffer
-	freed   atomic.Bool
-	next    *block // in flow.drops
+	// freed is set by the first that gives the memory back.
+	freed atomic.Bool
+	next  *block // in flow.drops
 }
 
+// free gives the memory back, unless that was done. It may be called from several goroutines; one
+// of them is the collector's.
 func (b *block) free() {
 	if b.freed.CompareAndSwap(false, true) {
 		b.backend.Free(&b.buf)
@@ -100,6 +107,9 @@ func (b *block) free() {
 // Release gives the memory of each storage back as soon as the operations enqueued so far that use
 // it have finished. Later operations on the storage, and reads of it, get an error. So Release is for
 // storages of which no handle has left the library.
+//
+// A Release is a record in the ring like an operation, and ordered as a write. So it needs no list
+// of what uses the storage. It can stall, as Enqueue does, but not for the bound on bytes.
 func (e *Engine) Release(storages ...*Storage) {
 	for _, s := range storages {
 		if s.own.Ptr != nil {
@@ -151,6 +161,7 @@ type outOfMemory struct {
 	holders string
 }
 
+// Error is the allocator's text, and a table of who holds the memory.
 func (e *outOfMemory) Error() string { return e.error.Error() + e.holders }
 
 func (e *outOfMemory) Unwrap() error { return e.error }
@@ -226,7 +237,9 @@ func (e *Engine) memory() []DeviceMemory {
 	return all
 }
 
-// inFlight returns how many bytes are written by operations of st that have not finished.
+// inFlight returns how many bytes are written by operations of st that have not finished. It reads
+// retired after it has let go of the lock in tail: bytes that are enqueued and retired in between
+// make the result too low.
 func (st *stream) inFlight() int64 {
 	for i := 0; ; i++ {
 		t := st.tail.Load()

@@ -7,6 +7,10 @@ import (
 )
 
 // runNow executes op at once, for mode Naive.
+//
+// e.naive is held until the outcome is stored: one operation runs at a time, and who comes next
+// finds the outcome of the one before. Nothing is left behind in the stream but the count in
+// instant.
 func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	e := st.e
 	e.naive.lock()
@@ -47,7 +51,8 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	}
 }
 
-// complete runs r from beginning to end.
+// complete runs r from beginning to end. A device with a queue is waited for, whatever the program
+// waits for.
 func (st *stream) complete(r *record) error {
 	var c [1]device.Command
 	if err := r.command(st, &c[0]); err != nil {

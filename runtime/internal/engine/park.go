@@ -37,14 +37,24 @@ import (
 //
 //	onChannel --end--> dormant --wake--> woken --begin--> awake
 type parker struct {
+	// state is one of the states below. The owner changes it up to onChannel and back to awake;
+	// others change it to woken alone, by a claim. Where both may act at once, each uses a
+	// compare-and-swap, so they agree on who was first.
 	state   atomic.Uint32
-	threads *threads      // nil: never asleep in the kernel
-	c       chan struct{} // gets a token to wake the owner; made when the owner first sleeps there
-	start   func()        // starts an owner; nil: the owner never ends by itself
-	timer   *time.Timer   // for restAfter; made when an owner that can be started first sleeps on a channel
+	threads *threads // nil: never asleep in the kernel
+	// c gets a token to wake the owner, one for each claim of onChannel. It is made when the owner
+	// first sleeps there.
+	c chan struct{}
+	// start starts an owner; nil: the owner never ends by itself. Who has claimed the state dormant
+	// calls it.
+	start func()
+	// timer is for restAfter. It is made when an owner that can be started first sleeps on a
+	// channel.
+	timer *time.Timer
 }
 
 const (
+	// Nobody may wake the owner from awake and woken; from all others a claim may.
 	awake uint32 = iota
 	looking
 	spinning
@@ -130,6 +140,8 @@ func (p *parker) wait(looks int, done <-chan struct{}) (wasWoken bool) {
 		}
 		p.threads.leave()
 	}
+	// From here on the state is still from, unless a wake came: then the swap below fails, and no
+	// token is sent, since the claim was not of onChannel.
 	if p.c == nil {
 		p.c = make(chan struct{}, 1)
 	}
@@ -191,14 +203,18 @@ func (p *parker) rouse(s uint32) {
 // slow to steal. Another goroutine that becomes runnable pushes it out of the slot.
 func kick() { go nothing() }
 
+// nothing is what kick makes runnable.
 func nothing() {}
 
 // threads counts the goroutines of the process that sleep in the kernel. Each may keep a processor
 // from others for a while, so there are at most half as many as processors.
 type threads struct{ n atomic.Int32 }
 
+// allThreads is for all engines of the process, as they share its processors.
 var allThreads threads
 
+// enter reports whether one more goroutine may sleep in the kernel. If so, it calls leave when it
+// is awake.
 func (t *threads) enter() bool {
 	if t == nil || !futexes {
 		return false
@@ -210,4 +226,5 @@ func (t *threads) enter() bool {
 	return false
 }
 
+// leave undoes an enter.
 func (t *threads) leave() { t.n.Add(-1) }

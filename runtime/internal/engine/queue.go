@@ -21,29 +21,45 @@ import (
 // submitted on. So operations can retire while a Submit waits for room in the device. An operation
 // that touches another stream holds up those behind it until the other stream is ready for it. A
 // copy to this device from another queue also holds up retiring (link.go).
+//
+// An example. The device is busy with 3 to 5; 6 and 7 wait to be handed over:
+//
+//	place    3        4          5        6        7
+//	         done                         submitted         tail = 8
+//	what     command  a Release  command  command  command
+//	ticket   11       11         12       none yet
+//
+// 4 is no command, so it has the ticket of the command before it, and retires right after that one.
 type queue struct {
 	st *stream
 
 	submitting turn // held while commands are submitted; taken before mu. It guards what follows
 	batch      []device.Command
-	looked     uint64        // look has counted the operations before
-	issued     time.Duration // when the last command was issued, by the clock of a model
+	// look has counted the operations before this place.
+	looked uint64
+	issued time.Duration // when the last command was issued, by the clock of a model
 
-	mu        sync.Mutex    // guards everything up to the next blank line
-	submitted uint64        // a change needs submitting as well
-	ticket    device.Ticket // of the last command submitted
-	known     device.Ticket // commands up to this one are known to be done
-	outbox    []linkNotice  // what to tell other streams after unlocking
-	rouse     bool          // wake stalled producers after unlocking
-	ahead     int64         // bytes that operations submitted and not retired take, see record.taken
-	marked    marks
-	counted   counts
+	mu        sync.Mutex // guards everything up to the next blank line
+	submitted uint64     // a change needs submitting as well
+	// ticket is that of the last command submitted. Operations that are no commands get it, too.
+	ticket device.Ticket
+	// known says that commands up to this one are known to be done: asking the device costs more.
+	known   device.Ticket
+	outbox  []linkNotice // what to tell other streams after unlocking
+	rouse   bool         // wake stalled producers after unlocking
+	ahead   int64        // bytes that operations submitted and not retired take, see record.taken
+	marked  marks
+	counted counts
 
-	heldAt   atomic.Pointer[link] // the link that holds up submitting; nil: none
-	held     atomic.Bool          // the next operation waits for memory, see relief
-	feeder   bell                 // wakes feed
-	reaper   bell                 // wakes reap
-	starting sync.Mutex           // held while feed or reap is started, and while closed is set
+	heldAt atomic.Pointer[link] // the link that holds up submitting; nil: none
+	// held says that the next operation waits for memory, see relief. submitSome clears it before
+	// it tries again.
+	held   atomic.Bool
+	feeder bell // wakes feed
+	reaper bell // wakes reap
+	// starting is held while feed or reap is started, and while closed is set. So no goroutine is
+	// started once close waits for them.
+	starting sync.Mutex
 	closed   atomic.Bool
 	workers  sync.WaitGroup
 }
@@ -51,6 +67,7 @@ type queue struct {
 // submitBatch is how many commands a device gets at once, at most.
 const submitBatch = 64
 
+// newQueue makes the queue of st, with no goroutines: in mode Shuffle it never has any.
 func newQueue(st *stream) *queue {
 	st.spares = new(spares)
 	q := &queue{st: st, batch: make([]device.Command, 0, submitBatch)}
@@ -141,6 +158,7 @@ func (q *queue) submitSome(most int, p patience) bool {
 	q.held.Store(false)
 	first, enqueued := q.submitted, q.st.enqueued()
 	next, end := first, min(enqueued, first+uint64(most))
+	// Donors are found by Releases, which come behind the operation, so look is some way ahead.
 	q.look(min(enqueued, end+lookBeyond))
 	q.batch = q.batch[:0]
 	taken := int64(0)
@@ -148,6 +166,8 @@ func (q *queue) submitSome(most int, p patience) bool {
 	for ; next < end && taken < aheadBytes/2; next++ {
 		r := q.st.seq(next)
 		if l := r.link; l != nil {
+			// heldAt before isHeld: granted, which may come in between, then finds what it has to
+			// ring for.
 			q.heldAt.Store(l)
 			if r.isHeld() {
 				break
@@ -180,6 +200,7 @@ func (q *queue) submitSome(most int, p patience) bool {
 			if next > first {
 				break // it is tried again when those before it have been handed over
 			}
+			// Nothing is in the batch, so all that may give memory back is under way.
 			q.finishSubmitted()
 			held := false
 			if held, r.refused = q.st.e.relief.retry(p, func() error { return r.command(q.st, &c) }); held {

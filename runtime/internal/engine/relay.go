@@ -22,6 +22,8 @@ func (e *Engine) relay(op *Op, dt device.DType, pc uintptr) {
 	var staging [relayParts]*Storage
 	for i, at := 0, 0; i == 0 || at < n; i, at = i+1, at+per {
 		size := min(per, n-at)
+		// The storage is used again by a later part. Its upload reads it before the next download
+		// writes it, as for any two operations on one storage.
 		through := &staging[i%relayParts]
 		if *through == nil {
 			*through = adopt(e.hostStream(), device.HostBuffer(int64(size)*int64(dt.Size())), dst.in)

@@ -23,23 +23,30 @@ import (
 
 // A Backlog stands for the functions that one goroutine has put off. Only that goroutine may use it.
 type Backlog struct {
-	e       *Engine
-	me      weak.Pointer[Backlog]
-	owner   uintptr       // the goroutine, see self
-	entries *atomic.Int32 // functions that have not run; outlives a Backlog that is dropped
-	yields  atomic.Bool   // the owner waits where it can run them, see Yield
-	isStuck atomic.Bool   // the owner waits where it can't run them
+	e  *Engine
+	me weak.Pointer[Backlog]
+	// owner is the goroutine, see self.
+	owner uintptr
+	// entries counts the functions that have not run. It outlives a Backlog that is dropped, so
+	// that its loss can be reported.
+	entries *atomic.Int32
+	yields  atomic.Bool // the owner waits where it can run them, see Yield
+	isStuck atomic.Bool // the owner waits where it can't run them
 }
 
 // relief is what an engine knows of backlogs.
 type relief struct {
-	n     atomic.Int32  // backlogs, with entries or without
-	short atomic.Bool   // an operation found no memory, and no backlog was run since
+	n atomic.Int32 // backlogs, with entries or without
+	// short says that an operation found no memory, and that no backlog was run since. hold sets
+	// it, Relieve clears it.
+	short atomic.Bool
 	turns atomic.Uint64 // how often a backlog was run because of that
 
 	hasLeft atomic.Bool // left is not empty
 
-	mu   sync.Mutex // guards the rest
+	mu sync.Mutex // guards the rest
+	// of is every backlog that has not ended. It holds them weakly, so that one that the program
+	// drops is noticed.
 	of   map[weak.Pointer[Backlog]]entries
 	left []error // for takeLeft
 }
@@ -166,7 +173,9 @@ func (r *relief) until(ctx context.Context) context.Context {
 }
 
 // hold reports whether an operation that the calling goroutine was to execute, and that finds no
-// memory, waits for a backlog. If so it notes that memory is short.
+// memory, waits for a backlog. If so it notes that memory is short. It looks for a backlog whose
+// owner can run it. An owner that is stuck cannot, and with forOthers the caller's own backlogs do
+// not count.
 func (r *relief) hold(p patience) (is bool) {
 	if p == forNone || r.n.Load() == 0 {
 		return false
@@ -185,10 +194,14 @@ func (r *relief) hold(p patience) (is bool) {
 // await waits until a backlog was run, and returns the patience with which to try the held operation
 // again: p, or forNone after maxHold. It returns the error of ctx if that ends first.
 func (r *relief) await(ctx context.Context, p patience) (patience, error) {
+	// While it sleeps here, the caller runs no backlog of its own. Others have to know, or two such
+	// goroutines would wait for each other.
 	if p == forOthers {
 		defer r.stick()()
 	}
 	turn, start := r.turns.Load(), now()
+	// It looks again at growing intervals, since backlogs also end, or are dropped, without a
+	// Relieve.
 	for pause := 20 * time.Microsecond; r.turns.Load() == turn && r.hold(p); pause = min(2*pause, time.Millisecond) {
 		if err := ctx.Err(); err != nil {
 			return p, err

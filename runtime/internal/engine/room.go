@@ -11,6 +11,7 @@ import "github.com/asyncgen/asyncgen/device"
 // immutable.
 type Written []int64
 
+// of returns the bytes of a stream; 0 if it was made later than w.
 func (w Written) of(stream int) int64 {
 	if stream < len(w) {
 		return w[stream]

@@ -58,6 +58,7 @@ func (r *record) isOf(s *device.Scope) bool {
 	return r.scope != nil && !r.isRelease() && r.scope.Within(s)
 }
 
+// nextOf implements executor. It schedules first, as states of operations say what is finished.
 func (f *flow) nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool) {
 	f.lock.lock()
 	defer f.unlock()
@@ -70,6 +71,7 @@ func (f *flow) nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool) {
 	return 0, false
 }
 
+// nextOf implements executor. Queues finish in order, so what is not retired is not finished.
 func (q *queue) nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -55,6 +55,7 @@ type shuffled interface {
 	has(g goal) bool
 }
 
+// newShuffler returns the scheduler of e. The seed chooses the schedule.
 func newShuffler(e *Engine, seed uint64) *shuffler {
 	s := &shuffler{e: e, rng: rand.New(rand.NewPCG(seed, 0))}
 	s.turn.init(e.onChannels())
@@ -172,6 +173,8 @@ type shuffledFlow struct {
 	scratch scratch // guarded by s.turn
 }
 
+// moves counts the ready operations: each is a move. It schedules all first, so that the choice is
+// among all of them.
 func (f *shuffledFlow) moves() int {
 	f.lock.lock()
 	defer f.unlock()
@@ -179,6 +182,7 @@ func (f *shuffledFlow) moves() int {
 	return f.nready
 }
 
+// move executes the ready operation number k, in program order.
 func (f *shuffledFlow) move(_ context.Context, k int, p patience, h *help) error {
 	f.lock.lock()
 	defer f.unlock()
@@ -197,6 +201,7 @@ func (f *shuffledFlow) move(_ context.Context, k int, p patience, h *help) error
 	return nil
 }
 
+// has reports whether g is reached. It waits until the operation there was published.
 func (f *shuffledFlow) has(g goal) bool {
 	f.lock.lock()
 	defer f.unlock()
@@ -222,6 +227,9 @@ func (q *shuffledQueue) moves() int {
 	return submit + finish
 }
 
+// choices returns how many moves hand over, and how many wait. At a gate whose operation has not
+// retired there are none of the second kind, and if the next operation is held up none of the
+// first.
 func (q *shuffledQueue) choices() (submit, finish int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -236,6 +244,7 @@ func (q *shuffledQueue) choices() (submit, finish int) {
 	return submit, finish
 }
 
+// move makes move number k: those that hand over come first.
 func (q *shuffledQueue) move(ctx context.Context, k int, p patience, h *help) error {
 	if submit, _ := q.choices(); k < submit {
 		q.submitting.lock()
@@ -279,6 +288,7 @@ func (q *shuffledQueue) move(ctx context.Context, k int, p patience, h *help) er
 	return nil
 }
 
+// has reports whether g is reached: operations of a queue finish in order.
 func (q *shuffledQueue) has(g goal) bool { return q.st.done.Load() > g.seq }
 
 func (q *shuffledQueue) await(ctx context.Context, g goal) (help, error) { return q.s.await(ctx, q, g) }

@@ -90,6 +90,7 @@ func (t *pcTable) grown(size int) *pcTable {
 	return g
 }
 
+// isUser reports whether pc is in the user's program.
 func isUser(pc uintptr) bool { return siteOf(pc) != nil }
 
 // siteOf returns the place of a return address, or nil if it is in the library.
@@ -102,6 +103,8 @@ func siteOf(pc uintptr) *site {
 	return learn(pc)
 }
 
+// learn is siteOf for an address that the table does not have. It adds the address, in a table of
+// twice the size if half of it is used: a search then ends at a free place soon.
 func learn(pc uintptr) *site {
 	if pc == 0 {
 		return nil
@@ -140,6 +143,7 @@ func resolve(pc uintptr) *site {
 	}
 }
 
+// module is how import paths of this library begin.
 const module = "github.com/asyncgen/asyncgen/"
 
 // isOurs reports whether a function is part of the library, or calls into it on the user's behalf: a

@@ -14,8 +14,9 @@ import (
 
 // spares are released buffers of a queue that operations before the Release may still use.
 type spares struct {
-	mu sync.Mutex        // guards the rest
-	of map[int64][]spare // by size
+	mu sync.Mutex // guards the rest
+	// of has the spares by size, each list in the order of their Releases.
+	of map[int64][]spare
 }
 
 // A spare is a buffer whose Release is at seq. If no storage takes it before the Release retires, it

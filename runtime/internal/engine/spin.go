@@ -63,14 +63,18 @@ func (e *Engine) doze(i int) {
 // A spinLock guards critical sections that take nanoseconds. It is not fair.
 type spinLock struct{ held atomic.Bool }
 
+// lock waits until nobody has the lock, see backoff, and takes it. Whoever has it must wait for
+// nothing meanwhile.
 func (l *spinLock) lock() {
 	for i := 0; !l.held.CompareAndSwap(false, true); i++ {
 		backoff(i)
 	}
 }
 
+// unlock lets go of the lock. Nobody has to be woken.
 func (l *spinLock) unlock() { l.held.Store(false) }
 
+// epoch is when the program started, nearly.
 var epoch = time.Now()
 
 // now returns the time since the program started.

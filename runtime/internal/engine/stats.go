@@ -48,6 +48,8 @@ func (c *counts) run(r *record) {
 	}
 }
 
+// totals are the counts of Stats that goroutines add up while they wait. The times are in
+// nanoseconds.
 type totals struct {
 	waits, waitTime, stalls, stallTime, helped, helpTime atomic.Int64
 }
@@ -132,6 +134,8 @@ func (e *Engine) countStall(name string, pc uintptr, took time.Duration, h help)
 // A reporter writes what is counted to a file, by source line. The zero reporter is off.
 type reporter struct{ w atomic.Pointer[report.Writer] }
 
+// open begins the report in the file at path; "": none. If the file can't be written, it says so on
+// standard error, and there is no report: a program must not fail because nobody can watch it.
 func (r *reporter) open(path string) {
 	if path == "" {
 		return
@@ -144,8 +148,11 @@ func (r *reporter) open(path string) {
 	r.w.Store(w)
 }
 
+// on reports whether there is a report, so that counting costs a load otherwise.
 func (r *reporter) on() bool { return r.w.Load() != nil }
 
+// add adds c to the counts of the line at pc, for the call named op. The first error ends the
+// report; of several goroutines that meet one, the first says so.
 func (r *reporter) add(op string, pc uintptr, c report.Counts) {
 	p := report.Place{Op: op}
 	if at := siteOf(pc); at != nil {
@@ -161,6 +168,7 @@ func (r *reporter) add(op string, pc uintptr, c report.Counts) {
 	}
 }
 
+// close ends the report. What is added later is dropped.
 func (r *reporter) close() {
 	if w := r.w.Swap(nil); w != nil {
 		w.Close()
@@ -204,6 +212,8 @@ func (e *Engine) Record(f func(Event)) (stop func()) {
 	}
 }
 
+// tell calls the functions with an Event about op. w.mu is held meanwhile, so after stop has
+// returned f is not called any more.
 func (w *watcher) tell(op *Op, writes uint8, pc uintptr) {
 	k := op.Cmd.Kernel
 	ev := Event{Op: k.Name, Device: op.Operands[0].Device(), Writes: writes}

@@ -28,11 +28,12 @@ type Storage struct {
 	// By these a flow orders the operations on s; guarded by the flow's lock. A queue uses heir and
 	// readers for findDonor alone: heir is the Release, and readers counts the uses that look has
 	// seen and that were not handed over; guarded by queue.submitting.
-	writer  ref          // the newest scheduled writer that has not finished
-	heir    ref          // the scheduled writer that waits for readers
-	readers uint32       // scheduled readers of the current contents that have not finished
-	more    atomic.Int32 // holders beside the first, see Hold; needs no lock
-	mark    uint64       // see flow.closure
+	writer  ref    // the newest scheduled writer that has not finished
+	heir    ref    // the scheduled writer that waits for readers
+	readers uint32 // scheduled readers of the current contents that have not finished
+	// Holders beside the first, see Hold; needs no lock.
+	more atomic.Int32
+	mark uint64 // see flow.closure
 
 	// own describes the memory. Bytes is its size. If it is in tiny, Ptr points there and buf points
 	// to own. If buf is nil, Handle is the reason, as far as there is one.
@@ -54,6 +55,8 @@ func (e *Engine) NewStorage(d device.Device, bytes int64) *Storage {
 func (s *Storage) Init(e *Engine, d device.Device, bytes int64) {
 	st := e.stream(d)
 	s.st, s.own.Bytes, s.in = st, bytes, scopedOnly(d)
+	// A few numbers lie in the Storage itself: they need no allocation, and nobody has to free
+	// them.
 	if st.onHost && bytes <= int64(unsafe.Sizeof(s.tiny)) {
 		s.own.Ptr = unsafe.Pointer(&s.tiny)
 		s.buf = &s.own
@@ -143,10 +146,13 @@ func (s *Storage) Wait(ctx context.Context, name string) error {
 		return s.waitVirtually(ctx, clock, name, callerPC())
 	}
 	want := s.last.Load()
+	// What a device has finished by itself needs no wait, so it is neither forbidden nor counted as
+	// one.
 	if s.fin.Load() < want && (ctx.Done() == nil || s.st.e.mode != Shuffle) { // in mode Shuffle, poll executes
 		s.st.e.poll()
 	}
 	if s.fin.Load() < want {
+		// If ctx ends at the moment when s gets ready, the value counts.
 		err := s.st.e.wait(ctx, s.st, goal{seq: want - 1}, name, callerPC())
 		if err != nil && s.fin.Load() < want {
 			return err
@@ -197,7 +203,8 @@ func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 	return err
 }
 
-// finished notes the outcome of the writer at seq.
+// finished notes the outcome of the writer at seq. The outcome is stored before fin: who sees the
+// new fin, without a lock, finds the outcome that belongs to it.
 func (s *Storage) finished(seq uint64, fail *OpError) {
 	if s.err.Load() != fail {
 		s.err.Store(fail)

@@ -69,6 +69,11 @@ type stream struct {
 }
 
 // An executor runs the operations of a stream.
+//
+// Methods may be called from several goroutines. An executor lets go of its own lock before it
+// calls a method of another one. So two streams that are linked both ways never wait for each
+// other's locks. Locks of failures and marks (Guess.mu, roots.mu, Mark.mu) may be taken under an
+// executor's lock, in this order.
 type executor interface {
 	// nudge says that there is work worth waking somebody for. It never waits.
 	nudge()
@@ -115,7 +120,8 @@ type goal struct {
 
 // A record is one operation in the ring.
 type record struct {
-	// Written by the producer.
+	// Written by the producer. From the push on, only the executor changes these: it fills in stamp,
+	// and clear drops the references.
 	kernel   *device.Kernel
 	args     *device.Args
 	n        int
@@ -136,16 +142,22 @@ type record struct {
 	isGate   bool          // it stands for the operation at link.op and runs nothing
 
 	// Written by the executor: a flow under its lock, a queue under the lock that owns the record.
+
+	// state is that of an operation in a flow, see waiting. Queues have no states: where an operation
+	// is, before or behind submitted and done, says how far it has come.
 	state     uint8
-	orders    uint8  // bit i: a flow orders operands[i] as a write
-	reads     uint8  // bit i: a flow orders operands[i] as a read
-	linked    bool   // it waits for its link to be granted
-	skipped   bool   // it did not run
-	withdrawn bool   // it was cancelled before a queue's device got it
-	donor     uint8  // the operand whose memory the output takes; 0: none
-	waits     uint32 // how many things must finish before it can run
-	next      ref    // in the list of ready operations
-	prev      ref
+	orders    uint8 // bit i: a flow orders operands[i] as a write
+	reads     uint8 // bit i: a flow orders operands[i] as a read
+	linked    bool  // it waits for its link to be granted
+	skipped   bool  // it did not run
+	withdrawn bool  // it was cancelled before a queue's device got it
+	donor     uint8 // the operand whose memory the output takes; 0: none
+	// waits is how many things must finish before the operation can run: writers, readers and a
+	// link. At 0 it is ready.
+	waits uint32
+	// next and prev are its neighbours in the list of ready operations.
+	next ref
+	prev ref
 	// of a written operand: the first of the readers that wait for it; of a read one: the next such reader
 	chain   [device.MaxOperands]chained
 	chains  []chained                  // like chain, for the storages in more
@@ -153,7 +165,9 @@ type record struct {
 	heir    [device.MaxOperands]ref    // of a written operand: the next writer
 	ticket  device.Ticket              // of a queue
 	refused error                      // of a queue: why the device did not take it, or did not get it
-	fail    *OpError                   // why it has no result
+	// fail is why the operation has no result; nil: it succeeded. Valid once it has run, or was
+	// skipped.
+	fail *OpError
 }
 
 // A ref is the index of a record in its ring plus one; 0 is none.
@@ -210,16 +224,23 @@ func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 	return st
 }
 
+// at returns the record that r names. r is not 0.
 func (st *stream) at(r ref) *record { return &st.ring[r-1] }
 
+// seq returns the record of the operation at seq, which is in the ring or about to be.
 func (st *stream) seq(seq uint64) *record { return &st.ring[seq&st.mask] }
 
+// ref returns the name of that record. It is the name of another operation once this one has
+// retired.
 func (st *stream) ref(seq uint64) ref { return ref(seq&st.mask) + 1 }
 
 // enqueued returns how many operations have been put into the ring.
 func (st *stream) enqueued() uint64 { return st.tail.Load() >> 1 }
 
-// push appends an operation and returns its place. It waits, helping, while the ring is full.
+// push appends an operation and returns its place. It waits, helping, while the ring is full. push
+// takes the lock in tail, fills the record, and lets go of the lock with the new tail. That store
+// publishes the record. It panics if the engine was closed; then nothing was enqueued and the lock
+// is free.
 func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g *Guess) uint64 {
 	order := st.e.order(st)
 	for i := 0; ; i++ {
@@ -234,6 +255,8 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 				st.tail.Store(t)
 				panic(usedAfterClose)
 			}
+			// done is read only when the room last seen is used up: executors write it, so a read
+			// may cost a cache miss.
 			st.room = st.done.Load() + uint64(len(st.ring))
 			if seq >= st.room {
 				st.tail.Store(t)
@@ -258,6 +281,8 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 		if clock := st.e.virtual.Load(); clock != nil {
 			st.stamp(clock, r)
 		}
+		// From here on, a wait for the storage waits for this operation. last is stored before
+		// tail, so a waiter may come before the operation is published (see scheduleThrough).
 		for i, s := range op.Operands {
 			if s != nil && writes>>i&1 != 0 && s.st == st {
 				s.last.Store(seq + 1)
@@ -267,6 +292,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 		st.owed += int64(r.cost) + st.launch
 		wake := st.isDue()
 		st.tail.Store(t + 2)
+		// After the lock: the timer and the executor may look at the stream at once.
 		if !st.flush.armed.Load() {
 			st.e.outside(st.flush.arm)
 		}
@@ -277,6 +303,8 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 	}
 }
 
+// fill sets what the request says. It leaves what depends on the stream to push: order, bytes,
+// link, guess and stamp.
 func (r *record) fill(op *Op, writes uint8, pc uintptr) {
 	r.kernel, r.args, r.n, r.off, r.imm = op.Cmd.Kernel, op.Cmd.Args, op.Cmd.N, op.Cmd.Off, op.Cmd.Imm
 	r.operands, r.shapes, r.scope = op.Operands, op.Shapes, op.Operands[0].in.Scope()
@@ -286,7 +314,8 @@ func (r *record) fill(op *Op, writes uint8, pc uintptr) {
 	r.pc, r.cost, r.writes = pc, uint32(min(max(op.Cost, 1), 1<<31)), writes
 }
 
-// clear drops what a finished record refers to, so that the collector may free it.
+// clear drops what a finished record refers to, so that the collector may free it. The place in the
+// ring says that r is free, not its fields: those that hold no references keep their old values.
 func (r *record) clear() {
 	r.operands = [device.MaxOperands]*Storage{}
 	r.shapes = [device.MaxOperands]*device.Shape{}
@@ -297,7 +326,8 @@ func (r *record) clear() {
 	r.args, r.scope, r.link, r.guess, r.refused, r.fail = nil, nil, nil, nil, nil, nil
 }
 
-// skips returns nil if r may begin, or else the error that its outputs carry.
+// skips returns nil if r may begin, or else the error that its outputs carry. An input that is
+// spoiled goes before a scope that has ended, since the error of the first cause says more.
 func (st *stream) skips(r *record) *OpError {
 	if e := r.spoiled(); e != nil || r.guess == nil && r.scope == nil {
 		return e
@@ -321,7 +351,8 @@ func (r *record) cancelled() error {
 }
 
 // command fills c from r, which st is about to execute, and allocates what r writes. It returns an
-// error if an input has no buffer, or an output can't be allocated.
+// error if an input has no buffer, or an output can't be allocated. It may be called again after it
+// has failed: outputs that it has allocated keep their memory until then.
 func (r *record) command(st *stream, c *device.Command) error {
 	c.Kernel, c.Args, c.N, c.Off, c.Imm = r.kernel, r.args, r.n, r.off, r.imm
 	for i, s := range r.operands {
@@ -373,7 +404,9 @@ func (r *record) spoiled() *OpError {
 	return nil
 }
 
-// publish notes the outcome of the operation at seq in the storages that it wrote.
+// publish notes the outcome of the operation at seq in the storages that it wrote. publish is
+// called once for each operation, with the executor's lock held. It notes the time first, as who
+// sees the outcome may ask for the time.
 func (st *stream) publish(r *record, seq uint64) {
 	if st.e.virtual.Load() != nil {
 		st.pass(r, seq)
@@ -385,7 +418,8 @@ func (st *stream) publish(r *record, seq uint64) {
 	}
 }
 
-// shutRing makes push panic from now on.
+// shutRing makes push panic from now on. Producers that are stalled find that out when they look
+// for room again.
 func (st *stream) shutRing() {
 	for i := 0; ; i++ {
 		if t := st.tail.Load(); t&1 == 0 && st.tail.CompareAndSwap(t, t|1) {
@@ -397,6 +431,9 @@ func (st *stream) shutRing() {
 	}
 }
 
+// close stops what runs for st. The ring comes first, so that nothing is enqueued that nobody would
+// run. Its operations have finished, and no lock is held, since the goroutines of the executor may
+// need any.
 func (st *stream) close() {
 	st.shutRing()
 	st.flush.close()
@@ -416,6 +453,8 @@ type flusher struct {
 	closed bool
 }
 
+// arm starts the timer, if it does not run. push calls it after the new operation is published; so
+// either tick sees the operation, or arm comes after tick has cleared armed.
 func (f *flusher) arm() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -431,6 +470,8 @@ func (f *flusher) arm() {
 	f.timer.Reset(flushTick)
 }
 
+// tick is what the timer calls. Work that nobody has finished a part of since the last tick is
+// flushed; so a cheap operation begins after one to two ticks, even if nobody ever waits for it.
 func (f *flusher) tick() {
 	f.st.exec.settle()
 	f.mu.Lock()
@@ -459,6 +500,7 @@ func (f *flusher) tick() {
 	f.timer.Reset(flushTick)
 }
 
+// close stops the timer. A tick that is under way finds closed set and does not start it again.
 func (f *flusher) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -30,6 +30,7 @@ type SyncError struct {
 // Error names the call and its line.
 func (e *SyncError) Error() string { return "asyncgen: " + e.text() }
 
+// text returns the text without its prefix.
 func (e *SyncError) text() string {
 	if e.File == "" {
 		return e.Call + " waits"
@@ -41,7 +42,8 @@ func (e *SyncError) text() string {
 type syncs struct {
 	policy atomic.Uint32
 
-	mu   sync.Mutex // guards the rest
+	mu sync.Mutex // guards the rest
+	// told are the lines that Log has told, each once. nil until a policy was set.
 	told map[site]bool
 	out  io.Writer // nil: standard error
 }
@@ -84,6 +86,8 @@ func (e *Engine) allow(name string, pc uintptr) error {
 	if p == Allow && forbidding.Load() == 0 {
 		return nil
 	}
+	// A look at the stack takes microseconds, but comes only where a wait was about to be forbidden
+	// or told.
 	switch innermostSync() {
 	case allowSyncName:
 		return nil

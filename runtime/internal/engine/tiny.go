@@ -153,6 +153,7 @@ type desk struct {
 	_        [64]byte
 }
 
+// init makes each operand of the command the buffer of the numbers of d with the same index.
 func (d *desk) init() {
 	for i := range d.own {
 		d.own[i].Ptr = unsafe.Pointer(&d.numbers[i])
@@ -163,6 +164,7 @@ func (d *desk) init() {
 // run executes op, whose inputs are ready, and leaves the result in d.numbers[0]. It reports false if
 // op has failed.
 func (d *desk) run(f func(*device.Command) error, op *Op) bool {
+	// Pointers are stored only where they differ: while the collector runs, each store costs more.
 	c := &d.cmd
 	if c.Kernel != op.Cmd.Kernel {
 		c.Kernel = op.Cmd.Kernel
@@ -187,6 +189,8 @@ func (d *desk) run(f func(*device.Command) error, op *Op) bool {
 	if c.Args != nil {
 		c.Args = nil
 	}
+	// Operands that lie elsewhere were passed by their buffers. None of these may stay, or the desk
+	// would keep it alive.
 	if large {
 		for i := range c.Buf {
 			c.Buf[i] = &d.own[i]

@@ -9,12 +9,14 @@ type turn struct {
 	c  chan struct{} // full while the turn is held; nil: mu is used
 }
 
+// init readies t. channels says that it belongs to an engine with Options.Channels.
 func (t *turn) init(channels bool) {
 	if channels {
 		t.c = make(chan struct{}, 1)
 	}
 }
 
+// lock waits until nobody has the turn, and takes it.
 func (t *turn) lock() {
 	if t.c != nil {
 		t.c <- struct{}{}
@@ -23,6 +25,7 @@ func (t *turn) lock() {
 	t.mu.Lock()
 }
 
+// tryLock takes the turn if nobody has it, and reports whether it has.
 func (t *turn) tryLock() bool {
 	if t.c == nil {
 		return t.mu.TryLock()
@@ -35,6 +38,7 @@ func (t *turn) tryLock() bool {
 	}
 }
 
+// unlock gives the turn up, to one of those that wait for it.
 func (t *turn) unlock() {
 	if t.c != nil {
 		<-t.c

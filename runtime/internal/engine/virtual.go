@@ -42,6 +42,7 @@ func (x *timing) note(t time.Duration) {
 	}
 }
 
+// get returns the latest time noted, or 0.
 func (x *timing) get() time.Duration { return time.Duration(x.at.Load()) }
 
 // now returns the time by the clock of a model, if a device has one, or else by the system's clock.
@@ -149,6 +150,7 @@ type times struct {
 
 const timesChunk = 1024
 
+// set notes that the operation at seq has finished at t.
 func (x *times) set(seq uint64, t time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

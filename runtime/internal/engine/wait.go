@@ -10,10 +10,12 @@ import (
 
 // A waiter is a goroutine in flow.await. The flow's lock guards it.
 type waiter struct {
-	goal    goal
-	need    []uint64 // the operations that lead to the goal, in order; not used if goal.all
-	pos     int      // those before need[pos] have finished
-	yields  bool     // the wait ends when memory is short, see Backlog.Yield
+	goal goal
+	// The operations that lead to the goal, in program order: closure collects them. Not used if
+	// goal.all.
+	need    []uint64
+	pos     int  // those before need[pos] have finished
+	yields  bool // the wait ends when memory is short, see Backlog.Yield
 	scratch scratch
 	parker  parker
 }
@@ -57,7 +59,8 @@ func (h *help) add(other help) {
 // busy returns for how long the waiter worked, in a wait that took so long.
 func (h *help) busy(took time.Duration) time.Duration { return max(took-h.idle, 0) }
 
-// await implements executor.
+// await implements executor. While it executes, or looks for operations, the waiter counts as a
+// helper: workers leave cheap work to it.
 func (f *flow) await(ctx context.Context, g goal) (help, error) {
 	f.lock.lock()
 	w := f.newWaiter(g)
@@ -74,6 +77,10 @@ func (f *flow) await(ctx context.Context, g goal) (help, error) {
 // help executes the operations that w needs until w's goal is reached. While others are executing
 // all of them, it waits: first it looks again and again, then it parks. The lock is held before and
 // after.
+//
+// It returns early, with an error, if ctx ends, or with errShort if w yields and memory is short.
+// What it has executed until then is published, and an operation that it could not run is ready
+// again.
 func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 	f.scheduleThrough(w.goal.seq)
 	f.schedule(f.scheduled+lookBeyond, len(f.st.ring)+1) // finds the Releases that findDonor needs
@@ -117,6 +124,7 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 		}
 		f.settleLocked()
 		f.notify()
+		// The lock is released meanwhile, and w is no helper: nobody here may rely on it.
 		if at, g, ok := f.elsewhere(w); ok {
 			f.helpers--
 			f.unlock()
@@ -167,18 +175,21 @@ func (e *elsewhere) comesTo(at *stream, g goal) {
 
 // park waits until notify wakes w, or ctx ends.
 func (f *flow) park(ctx context.Context, w *waiter) {
+	// Announced before w is in the list, under the lock: whoever finds w there can wake it.
 	w.parker.announce()
 	f.waiters = append(f.waiters, w)
 	f.unlock()
 	f.wakeIfReady() // a worker may have left small work to w, see cheapCost
 	wasWoken := w.parker.wait(0, ctx.Done())
 	f.lock.lock()
+	// notify takes those that it wakes off the list; one that gave up does so itself.
 	if !wasWoken {
 		f.waiters = slices.DeleteFunc(f.waiters, func(have *waiter) bool { return have == w })
 	}
 }
 
-// notify wakes the parked waiters that have something to do.
+// notify wakes the parked waiters that have something to do. It is called before the lock is
+// released, whenever something may have become ready or finished.
 func (f *flow) notify() {
 	if !f.moved {
 		return
@@ -196,6 +207,7 @@ func (f *flow) notify() {
 	}
 }
 
+// reached reports whether w's goal is reached.
 func (f *flow) reached(w *waiter) bool {
 	switch g := w.goal; {
 	case g.link != nil:
@@ -234,6 +246,7 @@ func (f *flow) needed(w *waiter) ref {
 	return 0
 }
 
+// skipFinished moves pos over the needed operations that have finished. pos never moves back.
 func (f *flow) skipFinished(w *waiter) {
 	for w.pos < len(w.need) && f.isFinished(w.need[w.pos]) {
 		w.pos++
@@ -267,6 +280,7 @@ func (f *flow) elsewhere(w *waiter) (*stream, goal, bool) {
 	return nil, goal{}, false
 }
 
+// newWaiter returns a waiter for g, a used one if there is one. freeWaiter takes it back.
 func (f *flow) newWaiter(g goal) *waiter {
 	var w *waiter
 	if n := len(f.free); n > 0 {
@@ -280,6 +294,7 @@ func (f *flow) newWaiter(g goal) *waiter {
 	return w
 }
 
+// freeWaiter keeps w for reuse, without what refers to buffers. w is in no list.
 func (f *flow) freeWaiter(w *waiter) {
 	w.need, w.pos = w.need[:0], 0
 	w.scratch[0] = device.Command{}
@@ -321,6 +336,8 @@ func (f *flow) closure(w *waiter) {
 	}
 }
 
+// markOperands marks the storages that r, which was collected, accesses. A mark as written is never
+// lowered to one as read.
 func (f *flow) markOperands(r *record) {
 	for i, s := range r.operands {
 		if r.orders>>i&1 != 0 {
@@ -358,6 +375,7 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 // drain waits for everything that was enqueued on the streams before. It takes the failures and
 // returns them, followed by the errors of more, if that is not nil.
 func (e *Engine) drain(ctx context.Context, streams []*stream, name string, pc uintptr, more func() []error) error {
+	// What is enqueued from now on is not waited for, or a drain might never end.
 	ends := make([]uint64, len(streams))
 	for i, st := range streams {
 		ends[i] = st.enqueued()

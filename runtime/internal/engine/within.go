@@ -42,12 +42,14 @@ type leaving struct {
 	none chan struct{} // closed when there is none; nil: nobody waits for that
 }
 
+// begin counts a deputy, before its goroutine is started: an await that comes later waits for it.
 func (l *leaving) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.n++
 }
 
+// end is called when a deputy has done all that it does with the engine.
 func (l *leaving) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,6 +119,7 @@ func (e *Engine) Within(ctx context.Context, f func()) error {
 		return err
 	}
 	pc, g := callerPC(), e.guess()
+	// There is room for the value: if ctx ends first, nobody receives it.
 	ended := make(chan any, 1)
 	e.leaving.begin()
 	go func() {
@@ -147,9 +150,12 @@ func (st *stream) await(ctx context.Context, g goal) (help, error) {
 	return st.awaitElsewhere(ctx, g)
 }
 
-// awaitElsewhere is await where a deputy or a goroutine outside the bubble does the work.
+// awaitElsewhere is await where a deputy or a goroutine outside the bubble does the work. If it
+// returns early, the deputy goes on until the inner wait has noticed the end of the context.
 func (st *stream) awaitElsewhere(ctx context.Context, g goal) (help, error) {
 	if ctx != untilShort {
+		// The deputy is another goroutine than the owner of backlogs, who is stuck here all the
+		// same.
 		defer st.e.relief.stick()()
 	}
 	inner := ctx

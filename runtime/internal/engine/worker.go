@@ -17,12 +17,17 @@ const cheapCost = 2000
 type worker struct {
 	f      *flow
 	parker parker
-	errand func() // to call when it wakes; nil: it was woken for operations; guarded by the flow's lock
+	// errand is what to call when w wakes; nil: it was woken for operations. The flow's lock guards
+	// it.
+	errand func()
 }
 
 // start starts the goroutine of w. If the flow is closed, the caller runs w's errand instead.
 func (w *worker) start() { w.f.st.e.outside(w.startHere) }
 
+// startHere is start, outside of any bubble. It looks at closed under the lock, and counts the
+// goroutine before letting go: close sets closed under the same lock and then waits for all that
+// are counted.
 func (w *worker) startHere() {
 	f := w.f
 	f.lock.lock()
@@ -38,6 +43,9 @@ func (w *worker) startHere() {
 	go w.work()
 }
 
+// work is the goroutine of w: it heeds its errand, executes while there is something ready, helps
+// the pool, and parks. One critical section covers the end of one operation and the start of the
+// next.
 func (w *worker) work() {
 	f := w.f
 	defer f.wg.Done()
@@ -60,6 +68,7 @@ func (w *worker) work() {
 		f.notify()
 		f.settleLocked()
 		f.unlock()
+		// A worker may sleep for long, and must not keep buffers alive.
 		c[0] = device.Command{}
 		if p = forAll; held {
 			held = false
@@ -75,7 +84,8 @@ func (w *worker) work() {
 	}
 }
 
-// hasWork reports whether there is something for a worker to do.
+// hasWork reports whether there is something for a worker to do. If a goroutine helps while it
+// waits, cheap work is left to it, see cheapCost.
 func (f *flow) hasWork() bool {
 	f.lookAhead()
 	if f.helpers > 0 && len(f.waiters) == 0 && f.readyCost < cheapCost {
@@ -93,6 +103,8 @@ func (w *worker) idle() bool {
 	f.parked.Add(1)
 	w.parker.announce()
 	f.lock.lock()
+	// Looking comes after announce: work that is enqueued after this look finds w announced, and
+	// wakes it.
 	has := f.closed.Load() || f.hasWork()
 	f.unlock()
 	if has && w.parker.withdraw() { // the work came before w was counted as parked
@@ -126,7 +138,8 @@ var anyWay = []uint32{spinning, looking, spinning, inKernel, onChannel, dormant}
 // A loan is a flow whose workers help the pool when they are idle.
 type loan flow
 
-// Ask implements [pool.Lender].
+// Ask implements [pool.Lender]. The worker is taken from the flow until help returns. Without wake,
+// only one that still looks around is asked.
 func (l *loan) Ask(help func(), wake bool) bool {
 	if wake {
 		return (*flow)(l).send(help, anyWay...)
@@ -152,6 +165,8 @@ func (f *flow) send(errand func(), ways ...uint32) bool {
 		return false
 	}
 	f.lock.lock()
+	// A claim marks the worker as woken, so two callers never claim the same one. It is woken after
+	// the lock: that takes microseconds.
 	w, state := f.claimWorker(ways)
 	if w != nil {
 		w.errand = errand
@@ -178,6 +193,8 @@ func (f *flow) claimWorker(ways []uint32) (*worker, uint32) {
 	return nil, awake
 }
 
+// nudge wakes a worker if the others are not enough. If all are parked, it wakes one without a look
+// at the operations: scheduling is left to it.
 func (f *flow) nudge() {
 	parked := f.parked.Load()
 	if parked == 0 {
@@ -218,8 +235,11 @@ func (f *flow) wakeIfReady() {
 	}
 }
 
+// hurry does nothing: what finishes in a flow is published at once while a producer is stalled, see
+// finish.
 func (f *flow) hurry() {}
 
+// close wakes all workers, which find closed set, and waits until their goroutines have ended.
 func (f *flow) close() {
 	if f.endLoan != nil {
 		f.endLoan()
@@ -261,6 +281,9 @@ type scratch [1]device.Command
 
 // run executes the operation at x, which has been started. The lock is not held. It returns true if
 // it has not executed it, because memory is short and a backlog may give some back.
+//
+// run leaves the outcome in r.fail, and finish publishes it. Meanwhile others may add themselves to
+// the lists of r, and change nothing else in it.
 func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 	r := f.st.at(x)
 	if r.isRelease() {
@@ -279,6 +302,8 @@ func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 	}
 	err := r.command(f.st, &c[0])
 	if err != nil && errors.Is(err, device.ErrOutOfMemory) {
+		// Memory may be held by operations that are ready. After those have run, relief decides
+		// whether to wait for a backlog.
 		f.finishReady()
 		if held, err = f.st.e.relief.retry(p, func() error { return r.command(f.st, &c[0]) }); held {
 			return true
