@@ -126,7 +126,7 @@ func (l *Later[S]) holds() []held {
 	return all
 }
 
-// restorePlaces gives back to places what they held.
+// restorePlaces restores all of these places, see held.restore.
 func restorePlaces(all []held) {
 	for _, h := range all {
 		h.restore()

@@ -87,7 +87,8 @@ func isOld(pkg *blocking.Package, f *blocking.Func, e ast.Expr, pos token.Pos, l
 	return false
 }
 
-// assignedLater reports whether l assigns v, and only after pos: where the iteration doesn't come to pos any more.
+// assignedLater reports whether l assigns v, and only at places from which the same iteration does
+// not reach pos again.
 func assignedLater(pkg *blocking.Package, f *blocking.Func, v *types.Var, pos token.Pos, l *blocking.Loop) bool {
 	fl := f.Flow()
 	here := fl.BlockAt(pos)

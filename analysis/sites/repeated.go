@@ -14,10 +14,10 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Functions that are called again and again although no loop calls them by their name:
+// Functions that run many times although no loop calls them by name:
 //
-//   - one of several implementations of a method, or hooks, that a loop calls, where others don't wait: the loop is
-//     right for these, so the read is what to mend;
+//   - one of several implementations of a method, or one of several hooks, that a loop calls. The others don't wait,
+//     so the loop is right for them, and the read has to change;
 //   - a method that adds what it reads to a field, like a meter;
 //   - the Forward of a module;
 //   - a function that takes a step of training and leaves the loop to its callers.

@@ -27,8 +27,8 @@ type Profile struct {
 	// Patterns speak of functions that are missing in Funcs. The first that
 	// matches counts.
 	Patterns []Pattern
-	// Ops says that functions of the core which return a tensor, and are
-	// missing in Funcs and Patterns, are of the kind [Op].
+	// Ops says that all other functions of the core that return a tensor are of the kind [Op]:
+	// those that Funcs and Patterns do not mention.
 	Ops bool
 	// Printers are functions, of whatever package, that format their last
 	// arguments as package fmt does.
@@ -146,8 +146,8 @@ func (p *Profile) Encodes(t types.Type) bool {
 	return ok && f.Waits()
 }
 
-// method returns what the profile says about the first of the methods, in that
-// order, that it knows of values of type t.
+// method returns what the profile says about a method of values of type t: the first of names that
+// it knows.
 func (p *Profile) method(t types.Type, names ...string) (Func, bool) {
 	t = types.Unalias(t)
 	receivers := []string{"(%)."}
@@ -189,8 +189,8 @@ func named(t types.Type, names []string) bool {
 
 // A Set is the libraries that a program knows. It may be used concurrently.
 //
-// Most packages have to do with none of them, so a profile that comes as a file
-// is not even parsed before a package is asked for that its text mentions.
+// Most programs use none of them. So a profile that comes as a file is parsed only when somebody
+// asks for a package that its text mentions.
 type Set struct {
 	own     []*Profile
 	shipped []shipped

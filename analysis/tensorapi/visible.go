@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Visible is s as messages show it, on one line: what does not print, such as an escape sequence
-// for terminals, the end of a line or a mark that turns the direction of text, is written as in a
-// string literal of Go. Names of files may have such characters.
+// Visible is s as messages show it, on one line. Characters that do not print are written as in a
+// string literal of Go: escape sequences of terminals, ends of lines, marks that turn the direction
+// of text. Names of files may have such characters.
 func Visible(s string) string { return visible(s, "") }
 
 // VisibleLines is [Visible] for a text of several lines, which may have tabs.

@@ -57,8 +57,8 @@ func doctor(ctx context.Context, e *env, args []string) int {
 }
 
 // buildDoctor builds the program in a folder, and returns its file. It tries the module of the
-// current folder, as it is and with what its go.sum lacks, and then the release that this command
-// is of.
+// current folder first: as it is, and with the checksums that its go.sum lacks. If that fails, it
+// takes the release of asyncgen that this command belongs to.
 func buildDoctor(ctx context.Context, folder string) (program string, err error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return "", fmt.Errorf("it builds a program that has all backends, and for that needs the go command: %w", err)

@@ -131,9 +131,9 @@ func (v visible) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// packages returns what follows the flags of a command, if these words may be packages. The go
-// command would take some words that can't for flags of its own, such as -toolexec, which names a
-// program to run.
+// packages returns what follows the flags of a command, if these words may be packages. Other words
+// it refuses: the go command would take some for its own flags, such as -toolexec, which runs any
+// program.
 func (e *env) packages(fs *flag.FlagSet) (words []string, ok bool) {
 	for _, word := range fs.Args() {
 		if why := gen.NoPackage(word); why != "" {

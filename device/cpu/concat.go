@@ -81,7 +81,7 @@ func (j *joining) run(lo, hi int) {
 // joinBytes is how many bytes of the output are made before the next part is looked at.
 const joinBytes = 16 << 10
 
-// put copies n rows of so many elements, which are neighbours, to rows of the output.
+// put copies n rows of the given number of contiguous elements to rows of the output.
 func (j *joining) put(dst, src unsafe.Pointer, n, width int) {
 	switch {
 	case width == 1 && j.size == 4:
@@ -121,7 +121,7 @@ func (j joining) splitRow() {
 	})
 }
 
-// copyPast copies so many bytes, past the caches if past is set.
+// copyPast copies the given number of bytes, past the caches if past is set.
 func copyPast(dst, src unsafe.Pointer, bytes int, past bool) {
 	for at := 0; at < bytes; at += part {
 		n, to, from := min(bytes-at, part), unsafe.Add(dst, at), unsafe.Add(src, at)

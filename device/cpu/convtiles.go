@@ -145,7 +145,7 @@ type convPanel struct {
 	pieces  []convPiece
 	c       unsafe.Pointer // of the first row
 	ld      int
-	isLater bool // c is memory of the worker's, in which results wait
+	isLater bool // c is memory of the worker: results wait there
 }
 
 // A convPiece is columns of a panel whose elements of the second matrix are neighbours, or, in a

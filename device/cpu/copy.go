@@ -113,7 +113,7 @@ func (t *transfer) place(p unsafe.Pointer, v *view, axis, i int) unsafe.Pointer 
 	return unsafe.Add(p, i*v.strides[axis]*t.size)
 }
 
-// axes copies the n elements along an axis that begin at dst and src, and what the axes behind it add to each.
+// axes copies n parts along an axis, from src to dst. A part is everything that the axes behind it span.
 func (t *transfer) axes(axis int, dst, src unsafe.Pointer, n int) {
 	last := t.to.rank - 1
 	switch {

@@ -51,8 +51,9 @@ type Backend struct {
 // ASYNCGEN_MEMORY says, or nearly all of the memory if that isn't set.
 func New() *Backend { return &Backend{memory: device.NewAllocator(device.HostMemory, 0)} }
 
-// smallest is what memory outside of the Go heap is worth it from: it costs 40 ns, and 250 more until the
-// collector has found that nobody refers to it. So many bytes of the Go heap cost as much.
+// smallest is the least size in bytes for which memory outside of the Go heap pays. A block there
+// costs 40 ns, and 250 more until the collector has found that nobody refers to it; smallest bytes
+// of the Go heap cost as much.
 const smallest = 2048
 
 // Alloc returns memory with undefined contents.

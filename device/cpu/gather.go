@@ -179,8 +179,8 @@ func (t taking[T]) split() { pool.Run(t.count, grainOf(indexCost+t.width), t.run
 func (t *taking[T]) run(lo, hi int) {
 	switch {
 	case t.width == 1:
-		// The processor looks ahead so many instructions, and has all elements fetched at once that it
-		// sees: a loop of few has more of them.
+		// The processor looks ahead a fixed number of instructions, and fetches all elements that
+		// it sees there at once. So a loop of few instructions has more elements in flight.
 		out, src, off := t.out[lo:hi], t.src, t.off
 		for i, place := range t.places[lo:hi] {
 			out[i] = src[off+place]

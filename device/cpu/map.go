@@ -28,8 +28,8 @@ var large = vec.LastCache() / 2
 
 const cacheLine = 64
 
-// unit is how many elements the parts of a command that is split are multiples of, so that each of them begins
-// at a cache line if the whole does. Tests make it small.
+// The parts that a command is split into are multiples of unit elements. So each of them begins at
+// a cache line if the whole command does. Tests make it small.
 var unit = 64
 
 // stepRunner runs a program of one step. Where everything is contiguous and short it does nothing but call the loop.
@@ -106,7 +106,7 @@ func (p *program) runRows(c *device.Command) bool {
 	}
 	var at [device.MaxOperands]unsafe.Pointer
 	var down [device.MaxOperands]int // from row to row, in bytes
-	equal := 0                       // the input of which a row is one element
+	equal := 0                       // the input that has one element for a whole row
 	s := &p.steps[0]
 	for i := 1; i <= p.inputs; i++ {
 		size, strides := p.sizes[i], c.Args.Strides[i]
@@ -325,7 +325,7 @@ const shortestRow = 512
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// open prepares runs of p over at most n elements at a time, more where they lie in order. It
+// open prepares runs of p. A run is over at most n elements, or more if the operands are contiguous. It
 // panics if an operand reaches outside of its buffer.
 func (s *scratch) open(p *program, c *device.Command, n int) error {
 	s.program, s.command, s.chunk, s.isOutSlotOut = p, c, p.tile, false

@@ -51,9 +51,9 @@ func (l *lattice) isInside(n int) bool {
 	return l.base+min(0, across) >= 0 && l.base+down+max(0, across) < n
 }
 
-// A line is an axis of a copied plane. It is such that the elements for neighbouring places, or, for
-// a line of taps, for neighbouring taps, are neighbours: those with indices that leave the same
-// rest, divided by the step between these, come one after the other.
+// A line is an axis of a copied plane. Elements that neighbouring places use (for a line of taps:
+// neighbouring taps) are neighbours in it. So it is in parts, one for each remainder of the index
+// divided by the step between places.
 type line struct {
 	parts  []linePart
 	length int
@@ -225,9 +225,9 @@ func copyPart[T uint32 | uint64](dst []T, src unsafe.Pointer, p linePart, n, str
 	}
 }
 
-// planeTaps calls f for a plane whose element for the first tap of the first place is at src. The
-// result, a plane that begins at dst, gets what f gives at the scene's places; row is memory for as
-// many of these as there are.
+// planeTaps calls f for a plane whose element for the first tap of the first place is at src. It
+// writes the results of f at the scene's places to a plane that begins at dst. row is memory for as
+// many results.
 func (s *scene) planeTaps(f vec.Taps, w, offsets unsafe.Pointer, k int, src, dst, mem unsafe.Pointer, size int) {
 	cols, ld := s.cols.count, s.outColumn*size
 	to := unsafe.Add(dst, s.placeOf(0, 0)*size)

@@ -149,7 +149,8 @@ type placing[T float32 | float64] struct {
 	find       vec.Find
 }
 
-// fewPlaces is how many places a row has at least that is worth loops of package vec, which look at each window twice.
+// A row of fewer than fewPlaces places is not worth the loops of package vec, which look at each
+// window twice.
 const fewPlaces = 4
 
 // run finds the places for the scene's places.

@@ -59,12 +59,12 @@ func start[T any](x []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData
 // way to another page.
 const columns = 4 * vec.Columns
 
-// rowsAtATime is how many rows of so many neighbours a loop gets: a multiple of kernel.Lanes that
-// keeps calls of assembly short.
+// rowsAtATime is how many rows one call of a loop gets: a multiple of kernel.Lanes that keeps calls
+// of assembly short.
 const rowsAtATime = 2 * kernel.Lanes
 
-// blockCost is what a block of contiguous elements costs, in simple operations: half of what an
-// addition of as many does, as nothing is written (BenchmarkShare: 0.04 ns an element, and 0.08 to
+// blockCost is what a block of contiguous elements costs, in simple operations: half of what adding
+// as many elements costs, as nothing is written (BenchmarkShare: 0.04 ns an element, and 0.08 to
 // 0.15 for add, on a busy Zen 4).
 const blockCost = kernel.Block / 2
 

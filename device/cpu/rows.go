@@ -39,7 +39,7 @@ func newRowFunc(k *device.Kernel) (runner, error) {
 
 type float interface{ float32 | float64 }
 
-// rowLoops is a compiled function of rows, of so many inputs.
+// rowLoops is a compiled function of rows with the given number of inputs.
 type rowLoops[T float] struct {
 	f        kernel.RowFunc
 	inputs   int
@@ -313,8 +313,8 @@ func (f *folder[T]) foldParts(s *foldScratch, n int, fold func(lo, hi int) T) T 
 	return t.finish()[0]
 }
 
-// panelBytes is what of some neighbouring columns is worked on together, if they are not too long:
-// it stays in the second cache.
+// panelBytes is the size of a panel, neighbouring columns that are worked on together: it stays in
+// the second cache. Long columns take more.
 const panelBytes = 256 << 10
 
 // columns is run where neighbouring rows are neighbours in memory, in both operands.
@@ -362,7 +362,7 @@ func (p *panel[T]) foldIn(f *folder[T], dst []T) {
 	x.foldColumns(p.s, 0, p.w)
 }
 
-// addUp adds up, to dst, columns of which row gives one row after the other.
+// addUp adds up columns to dst. row delivers their rows, one after the other.
 func (p *panel[T]) addUp(dst []T, row func(k int, to []T)) {
 	t := tree[T]{folder: p.sum, results: p.results, width: p.w}
 	for lo := 0; lo < p.n; lo += kernel.Block {

@@ -25,7 +25,7 @@ func newRows[T device.Element](c *device.Command) (rows[T], error) {
 	return rowsOf[T](c, 1, c.Args.Shape)
 }
 
-// rowsOf is operand i of c over the given shape, of which the first axes, as many as c has, are the kept ones.
+// rowsOf is operand i of c over the given shape, whose first len(Args.Kept) axes are the kept ones.
 func rowsOf[T device.Element](c *device.Command, i int, shape device.Shape) (rows[T], error) {
 	kept, strides := c.Args.Kept, c.Args.Strides[i]
 	if strides == nil {

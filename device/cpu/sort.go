@@ -283,7 +283,7 @@ type selecting[P any] struct {
 	isLess func(p, q P) bool
 	of     func(i int) P // element i
 	index  func(p P) int // which element p is
-	isFull bool          // there were k candidates at least, of which limit was the k-th
+	isFull bool          // there were at least k candidates, and limit was the k-th of them
 	limit  P
 }
 
@@ -295,9 +295,9 @@ func newSelecting[P any](memory *[]P, k int, isLess func(p, q P) bool, of func(i
 	return selecting[P]{k: k, room: room, list: resize(memory, room)[:0], isLess: isLess, of: of, index: index}
 }
 
-// selectFirst returns the first k of the elements of x, of which there are more, in any order. It
-// looks closely only at those that don't come behind a limit, all of a part at a time: at first one
-// that bound knows, or else all until there are candidates enough.
+// selectFirst returns the first k elements of x, in any order. x has more than k. It goes through x
+// in parts, and keeps as candidates only those that don't come after a limit. The first limit is
+// the one that bound finds; if it finds none, all elements are candidates until there are enough.
 func selectFirst[P any, T number](s *selecting[P], o *orderer[T], mem *sortScratch, x []T) []P {
 	limit, ok := o.bound(mem, x, s.k)
 	for from, n := 0, leastRoom; from < len(x); from, n = from+n, min(2*n, tile) {

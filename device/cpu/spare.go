@@ -7,18 +7,19 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// spare is memory for copies of operands. What is needed again and again should be
-// neither cleared nor touched for the first time each time, nor make the collector run.
+// spare is memory for copies of operands. Memory that each command needs again is kept: fresh
+// memory has to be cleared and mapped, and makes the collector run.
 var spare struct {
 	mu   sync.Mutex
 	free []*device.Buffer
 }
 
-// spareMemory is where it is from. Products have no other way to be computed, so it has no limit of its own.
+// spareMemory is the allocator of spare. Products have no other way to be computed, so it has no
+// limit of its own.
 var spareMemory = sync.OnceValue(func() *device.Allocator { return device.NewAllocator(device.HostMemory, 1<<40) })
 
-// takeSpare returns memory with any contents. It panics with an error where there is none, which is
-// then how the command fails: Go's heap would end the program.
+// takeSpare returns memory with undefined contents. If there is none, it panics with an error, and
+// the command fails with that. (Go's heap would end the program.)
 func takeSpare(bytes int) *device.Buffer {
 	spare.mu.Lock()
 	best := -1

@@ -32,10 +32,10 @@ const (
 	smallColliding = 48 * 48 * 48 // with rows that collide
 	vectorProducts = 4            // how many products take as long as a simple operation, see grain
 	tasksEach      = 8            // of a product that several workers compute, for each of them
-	mostCopied     = 4            // so many blocks of A, of the inner length one after the other, a worker keeps
+	mostCopied     = 4            // how many copied blocks of A, neighbours along the inner length, a worker keeps
 	rowDepth       = 64           // rows of B that are read side by side
 	turnDepth      = 64           // of rows that are turned into columns at once, for the first cache
-	columnDepth    = 16 << 10     // of rows of which a column is computed at once
+	columnDepth    = 16 << 10     // the longest part of rows for which a column is computed at once
 	leastTurned    = 64 * 64      // elements of a matrix that are worth it
 	// panels of the product that are finished at once: rows of them are as long as a tile of a Map
 	finished = 32
@@ -222,8 +222,8 @@ func (x *tiled) strips(lo, hi int) {
 	}
 }
 
-// isScattered reports whether A's rows collide, so that it is better to read some more of each at
-// once. Beyond the caches it is not.
+// isScattered reports whether A's rows collide and A fits into the caches. Then it is faster to
+// read more of each row at once.
 func (x *tiled) isScattered() bool { return x.a.rowsCollide() && x.m*x.a.row < vec.LastCache()/2 }
 
 // columns computes ColumnRows elements of the only column, from i on.
@@ -283,8 +283,8 @@ type blocking struct {
 	states      []atomic.Uint32 // of these panels
 	panels      int             // of columns
 	rows        int             // blocks of rows
-	whole       int             // so many of them, the first, are one task each
-	parts       int             // the others are cut into so many tasks, of some columns each
+	whole       int             // the first of these blocks, as many as whole, are one task each
+	parts       int             // each other block is cut into this many tasks, by columns
 	workers     int             // that begin with different columns, so that each copies panels for the others
 }
 
@@ -305,7 +305,7 @@ func (x *tiled) blocked(f *finish) {
 	for d := range deep {
 		b.from, b.to = cut(x.k, deep, d), cut(x.k, deep, d+1)
 		b.depth = ((b.to-b.from)*x.Size + blockBytes - 1) / blockBytes
-		all := x.tilesAcross() // of which so many parts are copied at once
+		all := x.tilesAcross() // of these, wide are copied at once
 		wide := 1
 		if b.copyB {
 			wide = min(all, (all*panel*(b.to-b.from)*x.Size+blockOfB-1)/blockOfB)
@@ -528,8 +528,8 @@ func (b *blocking) newHand() *hand {
 
 func (h *hand) giveBack() { giveSpare(h.mem) }
 
-// compute computes the block i of the rows, of the panels from lo to hi-1, beginning with the given
-// one. h keeps so many copies of A.
+// compute computes block i of the rows, for the panels from lo to hi-1, and begins with panel
+// first. h keeps the given number of copies of A.
 func (b *blocking) compute(h *hand, i, lo, first, hi, copies int) {
 	for d := range b.depth {
 		b.copyBlock(h, i, d, d%copies)
@@ -576,8 +576,8 @@ func (b *blocking) copyBlock(h *hand, i, d, number int) {
 	}
 }
 
-// add adds what the block d of the inner length gives to the block i of the rows, which h holds, of
-// panel j. The panel before end is the last.
+// add adds the products of block d of the inner length to block i of the rows of panel j. h holds
+// the copy of A for block i. The panel before end is the last.
 func (b *blocking) add(h *hand, i, j, d, end int) {
 	panel, step := b.panel(h, j, d)
 	k := b.block(d+1) - b.block(d)

@@ -138,8 +138,8 @@ func buildWith(ctx context.Context, cfg Config, files map[string][]byte, command
 	return err
 }
 
-// imports is a file for the package of the given name and folder that imports the backends of the
-// devices that need it; none if there are no such.
+// imports returns a file for the package with the given name and folder. It imports the backends of
+// cfg.Devices that programs have to import; there is no file if there are none.
 func imports(cfg Config, name, dir string) map[string][]byte {
 	var lines strings.Builder
 	for _, pkg := range backendPackages(cfg.Devices) {

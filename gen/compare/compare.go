@@ -66,8 +66,8 @@ type Result struct {
 type Device struct {
 	Name      string `json:"name"`
 	Simulated bool   `json:"simulated"` // its times come from a model, not from hardware
-	// Virtual is set if the waits of the programs are by the clock of that model, and their times by
-	// that of the machine: the two have nothing to do with each other.
+	// Virtual is set if waits are measured by the clock of that model. Times are those of the
+	// machine all the same, so the two can't be compared.
 	Virtual   bool `json:"virtual,omitempty"`
 	Original  Side `json:"original"`
 	Rewritten Side `json:"rewritten"`
@@ -111,8 +111,8 @@ func (r *Result) Same() bool {
 	return !slices.ContainsFunc(r.Devices, func(d *Device) bool { return len(d.Differences) > 0 })
 }
 
-// Failure says how the program fails by itself, in either form, or is "": what
-// it would have done after that is not compared.
+// Failure says how the program fails in both forms, or is "" if it does not. Nothing after the
+// failure is compared.
 func (r *Result) Failure() string {
 	for _, d := range r.Devices {
 		if d.Original.Status == success || len(d.Differences) > 0 {

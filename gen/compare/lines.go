@@ -18,7 +18,7 @@ type LineDiff struct {
 // maskedBy is what stands for masked text, chosen so that it shows.
 const maskedBy = "…"
 
-// masked returns a copy of out in which what the masks match, line by line, is replaced.
+// masked returns a copy of out with maskedBy in place of each match of a mask within a line.
 func masked(out []byte, masks []*regexp.Regexp) []byte {
 	if len(masks) == 0 {
 		return out
@@ -78,8 +78,9 @@ func failure(stderr []byte) string {
 	return ""
 }
 
-// where is which operation failed and the line of the program that enqueued it: the two programs
-// have lines of their own, and one may compute at once what the other does in several steps.
+// where matches the part of an error that names the operation and the line that enqueued it. These
+// differ: the two programs have lines of their own, and one may compute in one operation what the
+// other does in several.
 var where = regexp.MustCompile(report.Where)
 
 var address = regexp.MustCompile("0x[0-9a-f]+")

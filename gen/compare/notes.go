@@ -70,9 +70,8 @@ func besides(want, got []byte, first string) []string {
 		lines[0].Line, side(lines[0].Want), side(lines[0].Got))}
 }
 
-// quartiles returns a time that a quarter of the runs undercut and one that a
-// quarter exceed: a single run that something else held up says nothing. Of
-// fewer than four runs they are the fastest and the slowest.
+// quartiles returns the lower and the upper quartile of times, so that a single run that was held
+// up does not count. Of fewer than four runs they are the fastest and the slowest.
 func quartiles(times []time.Duration) (low, high time.Duration) {
 	sorted := slices.Sorted(slices.Values(times))
 	i := len(sorted) / 4

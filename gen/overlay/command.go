@@ -6,9 +6,9 @@ import (
 	"os/exec"
 )
 
-// Command returns the go command with the given arguments. When ctx ends it
-// is interrupted, not killed: so it ends what it has started and removes its
-// temporary files, and go run waits for a program that takes its time to end.
+// Command returns the go command with the given arguments. When ctx ends, the command is
+// interrupted, not killed. So it can end what it has started and remove its temporary files, and go
+// run waits until its program has ended.
 func Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Cancel = func() error {

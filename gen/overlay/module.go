@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// ModuleFlags returns flags for the go command with which it uses the module of a folder, "" for
-// the current one, as if its go.mod and go.sum had whatever is needed to build: it adds to copies
-// of them, in the folder to. A module that uses asyncgen need not know of what GPU backends import.
-// It reports false if there is no such module, as in a workspace, or if it can't be copied.
+// ModuleFlags returns flags for the go command. With them it uses the module of the folder dir ("":
+// the current one) as if its go.mod and go.sum had everything that is needed to build: it adds what
+// they lack to copies in the folder to. A module that uses asyncgen need not know of what GPU
+// backends import. It reports false if there is no such module, as in a workspace, or if it can't
+// be copied.
 func ModuleFlags(ctx context.Context, dir, to string) (flags []string, ok bool) {
 	cmd := Command(ctx, "env", "GOMOD", "GOWORK")
 	cmd.Dir = dir

@@ -413,7 +413,7 @@ func (f *flow) finish(x ref) {
 		f.outbox = append(f.outbox, linkNotice{l: r.link})
 	}
 	f.freed += r.bytes
-	// An operation behind head has taken its memory ahead of its turn, until head has come past it.
+	// An operation that finishes before its turn counts in early until head has passed it.
 	f.early += r.taken()
 	r.state = finished
 	r.clear()

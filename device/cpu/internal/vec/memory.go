@@ -59,9 +59,9 @@ func fillSlice[T any](dst []T, v T) {
 	}
 }
 
-// Stream copies n bytes that do not overlap, and where the machine can, it writes past the caches: that saves
-// reading what is overwritten from memory, and pays where the result is too large to be found in a cache
-// later. Other goroutines see the result after a [Fence] only.
+// Stream copies n bytes that do not overlap. Where the machine can, it writes past the caches,
+// which saves reading the lines that are overwritten. That pays for results that are too large to
+// stay in a cache. Other goroutines see the result after a [Fence] only.
 func Stream(dst, src unsafe.Pointer, n int) {
 	if f := streams.get(); f != nil && n >= shortest {
 		(*f)(dst, src, n)

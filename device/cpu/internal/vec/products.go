@@ -129,8 +129,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// collide is how many bytes rows are apart, or a multiple of it, if there is room for few of them in the first
-// cache side by side: 4 KiB hold as many places as it has for lines, each for 8 or 12.
+// Rows that are a multiple of collide bytes apart share few sets of the first cache, so only few of
+// them fit into it side by side. (Its sets repeat every 4 KiB, and each has 8 or 12 lines.)
 const collide = 1 << 10
 
 // ColumnRows is how many rows Columns handles.

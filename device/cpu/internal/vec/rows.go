@@ -54,8 +54,8 @@ func squaresTwin[T float32 | float64](fold Fold) Squares {
 	}
 }
 
-// NormOf returns the loop for float32 or float64 with so many vectors: 0 for neither gain nor bias,
-// 1 for a gain, 2 for both.
+// NormOf returns the loop for float32 or float64 with the given number of vectors: 0 for neither
+// gain nor bias, 1 for a gain, 2 for both.
 func NormOf(dt device.DType, vectors int) Norm {
 	if f, ok := norms.get(normKey{dt, vectors}); ok {
 		return f

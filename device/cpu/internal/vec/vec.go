@@ -36,9 +36,9 @@ const (
 	ThirdScalar
 )
 
-// PrimLoop returns the loop for p on operands of type dt, but for the condition of
-// where. It returns nil if p is not defined for them or has no loop of that form;
-// every primitive that is but cast has one of the form NoScalar.
+// PrimLoop returns the loop for p on operands of type dt. (The condition of where is a bool all the
+// same.) It returns nil if p is not defined for dt, or has no loop of form f. Each primitive that
+// is defined for dt has a loop of form NoScalar, except cast.
 func PrimLoop(p kernel.Prim, dt device.DType, f Form) Loop {
 	if l, ok := loops.get(loopKey{p, dt, f}); ok {
 		return l

@@ -79,9 +79,9 @@ func foldBlock(m *isa, e *element, c combiner) {
 	foldTree(m, e, c, m.spread(param("identity"), e.size), nil)
 }
 
-// foldTree writes what folds the n elements at x by the tree of kernel.Fold, with all the lanes in
-// registers, some of them after the others where there are too few registers; or what the function
-// of, unless it is nil, makes of the elements, in their registers.
+// foldTree writes the fold of the n elements at x by the tree of kernel.Fold. The lanes are in
+// registers; where there are too few registers, groups of lanes are folded one after the other. If
+// of is not nil, it first transforms the elements in their registers.
 func foldTree(m *isa, e *element, c combiner, identity vector, of func(v vector)) {
 	x, n := param("x"), param("n")
 	perVector := m.bytes / e.size
@@ -199,7 +199,7 @@ func foldRows(m *isa, e *element, c combiner) {
 	RET()
 }
 
-// rest takes the left elements of the last row, or what of, unless it is nil, makes of them. The
+// rest folds the elements that are left in the last row, transformed by of unless that is nil. The
 // lanes of acc begin with the given vector of the row.
 func rest(m *isa, e *element, c combiner, acc []vector, identity vector, of func(v vector), left reg.GPVirtual, begin int, place func(int) Mem) {
 	perVector := m.bytes / e.size

@@ -671,7 +671,8 @@ func (a *arithmetics) cos(x lanes) lanes {
 	return a.turn(a.addInts(q, a.pattern(1)), r)
 }
 
-// circle is x as quarters of a circle, of which the last two bits count, and r more. It changes x.
+// circle splits x into q quarters of a circle and a rest: x = q*pi/2 + r. Only the last two bits of
+// q count. It changes x.
 func (a *arithmetics) circle(x lanes) (q, r lanes) {
 	Comment("n := round(x / (pi/2)); r := x - n*pi/2")
 	n := a.round(a.mul(x, a.number(2/math.Pi)), 0)
@@ -681,7 +682,7 @@ func (a *arithmetics) circle(x lanes) (q, r lanes) {
 	return a.add(n, a.magic()), r
 }
 
-// turn is the sine of q quarters of a circle and r more.
+// turn returns the sine of q*pi/2 + r, see circle.
 func (a *arithmetics) turn(q, r lanes) lanes {
 	Comment("sine and cosine of r, one of them with a sign by the last two bits of q")
 	z := a.mul(r, r)
@@ -772,7 +773,7 @@ func (a *arithmetics) powLoop(name, form string, e *element) {
 		VCVTPS2PD(v, w)
 		return w
 	}
-	// operand is x or y as float64s, so many vectors from i on or the rest.
+	// operand loads x or y as float64s: the given number of vectors from i on, or the rest.
 	operand := func(name, scalarForm string) func(vectors int, rest *tail) lanes {
 		if form == scalarForm {
 			w := a.spread(param("s"), size)
@@ -857,8 +858,8 @@ func (a *arithmetics) pow(x, y lanes) lanes {
 	return a.powEdges(a.mul(a.expPoly1(r), a.power(1, n)), x, y, base)
 }
 
-// powEdges makes v, which base to the power of y is, right for the sign of x, for NaN, and where it
-// is 1 whatever the other operand is.
+// powEdges corrects v, which is base to the power of y, for the special cases of pow(x, y): a
+// negative x, NaN, and the operands for which the result is always 1.
 func (a *arithmetics) powEdges(v, x, y, base lanes) lanes {
 	Comment("signs, NaN, and what is 1 for all others")
 	v = a.selectWhere(v, base, isEqual, 1, a.number(1))

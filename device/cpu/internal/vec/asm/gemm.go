@@ -34,9 +34,9 @@ func gemm() {
 // A tileShape is how many rows and vectors of columns a tile has.
 type tileShape struct{ rows, vectors int }
 
-// tileShapes lists the tiles for m: any number of rows with one or two vectors, as
-// many as there are registers for, and more vectors for one row, so that there is
-// more to do at a time than to wait for the sum so far.
+// tileShapes lists the tiles for m. A tile has one or two vectors, and as many rows as there are
+// registers for. Tiles of one row have more vectors: with few, each step would wait for the sum of
+// the one before.
 func tileShapes(m *isa) (shapes []tileShape) {
 	rows, wide := 6, []int{4, 8, 12}
 	if m == avx512 {
@@ -124,7 +124,7 @@ func (s *rowSet) at(r int) Mem {
 	return Mem{Base: base, Index: s.stride, Scale: uint8(r % 5)}
 }
 
-// move has the rows begin so many bytes later.
+// move advances the start of every row by the given number of bytes.
 func (s *rowSet) move(by Op) {
 	for _, base := range s.bases {
 		ADDQ(by, base)
@@ -259,10 +259,10 @@ func storeTile(m *isa, e *element, sums [][]vector, t *tail) {
 const columnVectors = 4
 
 // columns writes sums of rows times a column. The rows are turned into columns in registers, so
-// that each sum adds its products in order. Of most rows 16 bytes are read at a time, of two
-// vectors of them before anything is added: the elements of x are then read half as often, and
-// loads are what takes the time. Of rows that collide two whole squares are read before the next
-// rows, which is a cache line: until the others have been, the rest of it would be gone.
+// that each sum adds its products in order. It reads 16 bytes of each row at a time, for two
+// vectors of rows before it adds anything. That halves the loads of x, and loads are what takes the
+// time. Of rows that collide it reads a whole cache line, two squares, before it goes on to the
+// next rows: by the time it came back, the line would have left the cache.
 func columns(e *element, doCollide bool) {
 	name, list := "columns"+e.name, 0
 	if doCollide {
@@ -280,7 +280,7 @@ func columns(e *element, doCollide bool) {
 		sums[v] = YMM()
 		VMOVUPS(Mem{Base: to, Disp: 32 * v}, sums[v])
 	}
-	rows := func(v, at int) func(r int) Mem { // those of sums[v], from so many bytes on
+	rows := func(v, at int) func(r int) Mem { // of the rows of sums[v], at bytes in
 		return func(r int) Mem { return a.at(v*lanes + r).Offset(at) }
 	}
 	factor := func(at int) vector {
@@ -288,7 +288,8 @@ func columns(e *element, doCollide bool) {
 		e.broadcast(Mem{Base: x, Disp: at}, f)
 		return f
 	}
-	// block writes the handling of so many bytes of each row, while there are as many.
+	// block writes a loop that handles the given number of bytes of each row per iteration, while
+	// that many are left.
 	block := func(label string, bytes int, add func()) {
 		cols := bytes / e.size
 		SUBQ(Imm(uint64(cols)), n)
@@ -456,7 +457,8 @@ func turn(e *element) {
 	i := GP64()
 	XORQ(i, i)
 	lanes := 32 / e.size
-	// loop writes the copy of so many bytes of each row, while there are as many.
+	// loop writes a loop that copies the given number of bytes of each row per iteration, while
+	// that many are left.
 	loop := func(label string, bytes int, turned func(e *element, row func(r int) Mem) []vector) {
 		block := bytes / e.size
 		SUBQ(Imm(uint64(block)), n)
@@ -507,7 +509,8 @@ func turn(e *element) {
 	RET()
 }
 
-// copyRows writes the copy of parts of rows: whole vectors are written, of which the last has fewer elements to read.
+// copyRows writes the copy of parts of rows. It writes whole vectors; the last one reads only the
+// elements that are left.
 func copyRows(m *isa, vectors int) {
 	name := fmt.Sprintf("copyRows%s%d", m.name, vectors)
 	enter("copies", m.name, fmt.Sprint(vectors), name)

@@ -49,7 +49,7 @@ type value struct {
 // param loads a parameter.
 func param(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 
-// sized returns a register for so many bytes.
+// sized returns a register of the given size in bytes.
 func sized(bytes int) vector {
 	switch bytes {
 	case 64:
@@ -138,7 +138,7 @@ func window() Mem {
 	return NewDataAddr(Symbol{Name: "window", Static: true}, 0)
 }
 
-// load reads so many lanes of elements of the given size.
+// load reads elements of the given size, one for each lane.
 func load(from Mem, lanes, size int) vector {
 	v := sized(lanes * size)
 	switch lanes * size {
@@ -172,8 +172,8 @@ func store(v vector, to Mem, lanes, size int) {
 	}
 }
 
-// loadTail reads the elements that exist, of less than so many lanes; the others are 0.
-// With AVX2 elements of 4 and 8 bytes fill a vector.
+// loadTail is load where fewer elements are left than there are lanes; the other lanes are 0. With
+// AVX2 elements of 4 and 8 bytes fill a vector.
 func (m *isa) loadTail(from Mem, t tail, lanes, size int) vector {
 	v := sized(lanes * size)
 	switch {
@@ -214,7 +214,7 @@ func (m *isa) storeTail(v vector, to Mem, t tail, lanes, size int) {
 	}
 }
 
-// loadSingle reads one element into the lowest lane of a register for so many bytes.
+// loadSingle reads one element into the lowest lane of a register of the given size in bytes.
 func loadSingle(from Mem, size, bytes int) vector {
 	v := sized(bytes)
 	switch size {

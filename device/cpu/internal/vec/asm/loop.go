@@ -131,7 +131,7 @@ func (w *writer) allWide() bool {
 	return w.width > 1 && w.out.size == w.width && !slices.ContainsFunc(w.in, func(e *element) bool { return e.size != w.width })
 }
 
-// at is where the vector of so many lanes from i on lies.
+// at is the address of the given one of the vectors that begin at element i.
 func (w *writer) at(p reg.Register, vector, size int) Mem {
 	return Mem{Base: p, Index: w.i, Scale: uint8(size), Disp: vector * w.lanes * size}
 }

@@ -24,8 +24,8 @@ func planes() {
 	}
 }
 
-// collect writes the copy of so many vectors from each of several places. The last vector has fewer
-// elements, to read and to write.
+// collect writes the copy of the given number of vectors from each of several places. The last
+// vector has fewer elements, to read and to write.
 func collect(m *isa, vectors int) {
 	name := fmt.Sprintf("collect%s%d", m.name, vectors)
 	enter("collects", m.name, fmt.Sprint(vectors), name)
@@ -270,7 +270,7 @@ func (t *tapWriter) choose(x, weight, sum, greatest vector) {
 	}
 }
 
-// block writes the combination for some vectors, of which the last has a tail or is a whole one.
+// block writes the combination for some vectors. The last one is whole or has only a tail.
 func (t *tapWriter) block(label string, vectors int, isMasked bool) {
 	sums, greatest := make([]vector, vectors), make([]vector, vectors)
 	for v := range sums {

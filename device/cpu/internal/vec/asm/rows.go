@@ -39,8 +39,8 @@ func squares(m *isa, e *element) {
 	}
 }
 
-// norm writes a loop over elements: less a number, times another one and then, of so many vectors, times the
-// first's and plus the second's element.
+// norm writes a loop that subtracts a number from each element and multiplies it by another. With
+// one vector, it also multiplies by that vector's element; with two, it then adds the second's.
 func norm(m *isa, e *element, vectors int) {
 	name := fmt.Sprintf("norm%d%s%s", vectors, e.name, m.name)
 	enter("norms", m.name, fmt.Sprintf("normKey{device.%s, %d}", e.name, vectors), name)
