@@ -363,7 +363,7 @@ func (s *scratch) open(p *program, c *device.Command, n int) error {
 	return nil
 }
 
-// grow makes room for so many slots and steps, and lets each slot point to its own tile.
+// grow makes room for the given numbers of slots and steps, and points each slot to its own tile.
 func (s *scratch) grow(slots, steps int) {
 	if len(s.at) < slots {
 		s.memory = make([]uint64, slots*tile)

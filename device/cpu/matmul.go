@@ -50,11 +50,10 @@ func matMulWith[T number](e *epilogue) runner {
 	}
 }
 
-// Every element is 0 + a0*b0 + a1*b1 + ..., from the left and each product
-// rounded, whatever the sizes and strides are: a piece of the sum begins
-// with what the piece before has left in the output. Portable Go has no vector
-// registers, so what counts is the number of loads and stores a product
-// costs, and that neighbouring products do not wait for each other.
+// Every element is 0 + a0*b0 + a1*b1 + ..., from the left and each product rounded, whatever the
+// sizes and strides are: a piece of the sum begins with what the piece before has left in the
+// output. Portable Go has no vector registers. So two things count: how many loads and stores a
+// product costs, and that neighbouring products do not wait for each other.
 const (
 	unroll               = 8   // rows of B that are added to a row of the output at once
 	blockK               = 128 // rows of B in a block
@@ -163,8 +162,8 @@ func split[T number](out []T, a, b matrix[T], m, n, k int) {
 	pool.Run(m, grainOf(n*k/productsPerOperation), func(lo, hi int) { multiplyAny(out[lo*n:], n, a.at(lo, 0), b, hi-lo, n, k) })
 }
 
-// multiplyAny adds a times b to out, whose rows are ld apart, in the way that is
-// fastest for their sizes and strides.
+// multiplyAny adds a times b to out, in the way that is fastest for their sizes and strides. The
+// rows of out are ld apart.
 func multiplyAny[T number](out []T, ld int, a, b matrix[T], m, n, k int) {
 	switch {
 	case m <= few && m < n && b.row == 1 && b.col != 1:

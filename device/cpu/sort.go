@@ -391,11 +391,11 @@ func partition[P any](list []P, isLess func(p, q P) bool) int {
 	return at
 }
 
-// fewest is how many elements are worth counting digits for, each of which takes longer than a comparison.
+// Fewer than fewest elements are not worth counting digits: a digit takes longer than a comparison.
 const fewest = 96
 
-// sortWords sorts words by their upper halves and then by their lower ones, in which they are
-// sorted. The result is in words or in more.
+// sortWords sorts words. Their lower halves are in order, so it sorts by the upper halves alone,
+// and stably. The result is in words or in more.
 func sortWords(words, more []uint64) []uint64 {
 	if len(words) < fewest {
 		slices.Sort(words)

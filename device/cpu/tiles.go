@@ -87,7 +87,7 @@ func tiledProduct(p *vec.Products, out unsafe.Pointer, a, b side, m, n, k int, f
 // c is where element i,j of the product is.
 func (x *tiled) c(i, j int) unsafe.Pointer { return unsafe.Add(x.out, (i*x.n+j)*x.Size) }
 
-// tiles is how many tiles are needed for so many rows, and cut where the i-th of them begins.
+// tiles is how many tiles the given number of rows needs, and cut where the i-th of them begins.
 func (x *tiled) tiles(rows int) int { return (rows + x.Rows - 1) / x.Rows }
 func cut(length, parts, i int) int  { return length * i / parts }
 

@@ -14,13 +14,13 @@ import (
 //
 // # Methods
 //
-// The reduction x = n*ln2 + r subtracts in two fused steps, of which the first is exact, as in W. J.
-// Cody, W. Waite: Software Manual for the Elementary Functions (1980). It chooses n so that r is in
-// [-1/4, 0.4435], not in [-ln2/2, ln2/2]. The reason: r is added to 1, and its rounding errors count
-// more where the sum is below 1. There |r| is at most 1/4, and its errors are smaller. The same
-// reduction modulo pi/2 takes three steps. Numbers too large for it are multiplied by the digits of
-// 2/pi that matter (M. H. Payne, R. N. Hanek: Radian reduction for trigonometric functions. SIGNUM
-// Newsletter 18, 1983).
+// The reduction x = n*ln2 + r subtracts in two fused steps. The first is exact, as in W. J. Cody,
+// W. Waite: Software Manual for the Elementary Functions (1980). It chooses n so that r is in
+// [-1/4, 0.4435], not in [-ln2/2, ln2/2]. The reason: r is added to 1, and its rounding errors
+// count more where the sum is below 1. There |r| is at most 1/4, and its errors are smaller. The
+// same reduction modulo pi/2 takes three steps. Numbers too large for it are multiplied by the
+// digits of 2/pi that matter (M. H. Payne, R. N. Hanek: Radian reduction for trigonometric
+// functions. SIGNUM Newsletter 18, 1983).
 //
 // The polynomials are minimax approximations, found by the exchange algorithm of E. Ya. Remez in 45
 // digits. Weights make it minimise the error of the function. The coefficients are rounded one after

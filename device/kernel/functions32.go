@@ -14,8 +14,8 @@ const (
 
 	// sqrtHalf32 are the bits of sqrt(1/2).
 	sqrtHalf32 = 0x3f3504f3
-	// logOffset32 plus the bits of x = m * 2**e, where m is from sqrt(1/2) to sqrt(2), has e + 127 in
-	// the bits of the exponent, and the bits of m less sqrtHalf32 below.
+	// For x = m * 2**e with m from sqrt(1/2) to sqrt(2), logOffset32 plus the bits of x has e + 127
+	// in the bits of the exponent. The bits below are those of m minus sqrtHalf32.
 	logOffset32 = 127<<23 - sqrtHalf32
 
 	// Beyond circleLimit32 the reduction modulo pi/2 in three steps is not exact enough.

@@ -1,6 +1,5 @@
-// Package kernel defines what kernels compute: scalar expressions built from
-// primitives, reductions and random numbers, each with one meaning down to the
-// last bit that every backend follows.
+// Package kernel defines what kernels compute: scalar expressions built from primitives, reductions
+// and random numbers. Each has one meaning, down to the last bit, and every backend follows it.
 //
 // An element-wise operation is an expression over its operands:
 //

@@ -196,7 +196,7 @@ func winner(a, b *Expr) *Expr {
 }
 
 // partialPow is 0 where Pow does not depend on the operand, even if a factor of the derivative is
-// infinite there: x**0 does not depend on x, and 0**y, for y >= 0, not on y.
+// infinite there. x**0 does not depend on x; for y >= 0, 0**y does not depend on y.
 func partialPow(e *Expr, k int) *Expr {
 	x, y, zero := e.in[0], e.in[1], like(e, 0)
 	if k == 0 {

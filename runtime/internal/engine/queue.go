@@ -588,6 +588,8 @@ func (q *queue) submitFor(canStop, isBusy bool, p patience) bool {
 	return false
 }
 
+// helpSome implements executor. It submits unless somebody else does, and retires what is done.
+// Nobody but the device executes anything, so it counts no operations.
 func (q *queue) helpSome(p patience) (ops int64, some bool) {
 	if q.submitting.tryLock() {
 		some = q.submitLocked(p)
@@ -599,6 +601,8 @@ func (q *queue) helpSome(p patience) (ops int64, some bool) {
 	return 0, some
 }
 
+// settle implements executor. At a gate whose operation has not retired, it settles the other
+// stream first: only then can it know what has finished here.
 func (q *queue) settle() {
 	for {
 		q.mu.Lock()
@@ -615,6 +619,8 @@ func (q *queue) settle() {
 	}
 }
 
+// poll implements executor. It is settle for a caller that must not wait: if somebody else has mu,
+// that one retires.
 func (q *queue) poll() {
 	for q.mu.TryLock() {
 		q.retire(q.submitted)
@@ -636,12 +642,16 @@ func (q *queue) counts() counts {
 	return q.counted
 }
 
+// nudge has feed submit what has gathered.
 func (q *queue) nudge() { q.feeder.ring() }
 
+// flush does the same: feed submits everything, however little it is.
 func (q *queue) flush() { q.feeder.ring() }
 
+// hurry has reap retire, as long as a producer is stalled.
 func (q *queue) hurry() { q.reaper.ring() }
 
+// granted implements executor: if l holds up submitting, feed goes on.
 func (q *queue) granted(l *link) {
 	if q.heldAt.Load() == l {
 		q.feeder.ring()
@@ -691,6 +701,8 @@ func (q *queue) reap() {
 	}
 }
 
+// close stops feed and reap and waits for both. No operation is left, so neither waits for the
+// device.
 func (q *queue) close() {
 	q.starting.Lock()
 	q.closed.Store(true)
@@ -706,6 +718,8 @@ type bell struct {
 	parker parker
 }
 
+// ring wakes the goroutine. Of several rings before it looks, only the first costs more than a
+// load.
 func (b *bell) ring() {
 	if !b.rung.Load() && b.rung.CompareAndSwap(false, true) {
 		b.parker.wake()

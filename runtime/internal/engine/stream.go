@@ -180,6 +180,7 @@ type chained uint64
 // chainOf names operand i of the record at x.
 func chainOf(x ref, i int) chained { return chained(x)<<32 | chained(i) }
 
+// ref names the record of c.
 func (c chained) ref() ref { return ref(c >> 32) }
 
 // link returns where r, the record of c, notes the reader that comes after c in its list.
