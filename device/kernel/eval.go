@@ -21,6 +21,14 @@ func Bits[T device.Element](v T) uint64 {
 		if v {
 			return 1
 		}
+	case device.Float16Bits:
+		return uint64(v)
+	case device.BFloat16Bits:
+		return uint64(v)
+	case int32:
+		return uint64(uint32(v))
+	case uint8:
+		return uint64(v)
 	}
 	return 0
 }
@@ -37,6 +45,14 @@ func Value[T device.Element](bits uint64) T {
 		*p = int64(bits)
 	case *bool:
 		*p = bits != 0
+	case *device.Float16Bits:
+		*p = device.Float16Bits(bits)
+	case *device.BFloat16Bits:
+		*p = device.BFloat16Bits(bits)
+	case *int32:
+		*p = int32(bits)
+	case *uint8:
+		*p = uint8(bits)
 	}
 	return v
 }
@@ -102,31 +118,56 @@ func call[T device.Element](f any, in [3]uint64) uint64 {
 	panic(fmt.Sprintf("kernel: a primitive can't be a %T", f))
 }
 
-// CastFunc is Cast as a Go function: a func(S) D, where S and D are the Go types of from and to. It is nil when these
-// are the same.
+// CastFunc is PrimCast as a Go function: a func(S) D, where S and D are the Go types of from and to. It is nil unless
+// [Converts] says that there is one.
 func CastFunc(from, to device.DType) any { return casts[from][to] }
 
-var casts = [5][5]any{
+var casts = [device.NumDTypes]perType{
 	device.Float32: {
-		device.Float64: func(x float32) float64 { return float64(x) },
-		device.Int64:   toInt[float32],
-		device.Bool:    func(x float32) bool { return x != 0 },
+		device.Float64:  func(x float32) float64 { return float64(x) },
+		device.Int64:    toInt[float32],
+		device.Bool:     func(x float32) bool { return x != 0 },
+		device.Float16:  device.ToFloat16,
+		device.BFloat16: device.ToBFloat16,
 	},
 	device.Float64: {
-		device.Float32: func(x float64) float32 { return float32(x) },
-		device.Int64:   toInt[float64],
-		device.Bool:    func(x float64) bool { return x != 0 },
+		device.Float32:  func(x float64) float32 { return float32(x) },
+		device.Int64:    toInt[float64],
+		device.Bool:     func(x float64) bool { return x != 0 },
+		device.Float16:  func(x float64) device.Float16Bits { return device.ToFloat16(device.OddFloat32(x)) },
+		device.BFloat16: func(x float64) device.BFloat16Bits { return device.ToBFloat16(device.OddFloat32(x)) },
 	},
 	device.Int64: {
-		device.Float32: func(x int64) float32 { return float32(x) },
-		device.Float64: func(x int64) float64 { return float64(x) },
-		device.Bool:    func(x int64) bool { return x != 0 },
+		device.Float32:  func(x int64) float32 { return float32(x) },
+		device.Float64:  func(x int64) float64 { return float64(x) },
+		device.Bool:     func(x int64) bool { return x != 0 },
+		device.Float16:  func(x int64) device.Float16Bits { return device.ToFloat16(oddInt(x)) },
+		device.BFloat16: func(x int64) device.BFloat16Bits { return device.ToBFloat16(oddInt(x)) },
+		device.Int32:    func(x int64) int32 { return int32(x) },
+		device.Uint8:    func(x int64) uint8 { return uint8(x) },
 	},
 	device.Bool: {
 		device.Float32: fromBool[float32],
 		device.Float64: fromBool[float64],
 		device.Int64:   fromBool[int64],
 	},
+	device.Float16:  {device.Float32: device.Float16Bits.Float32},
+	device.BFloat16: {device.Float32: device.BFloat16Bits.Float32},
+	device.Int32:    {device.Int64: func(x int32) int64 { return int64(x) }},
+	device.Uint8:    {device.Int64: func(x uint8) int64 { return int64(x) }},
+}
+
+// oddInt is [device.OddFloat32] of an int64. A large one is first rounded to odd without its lowest 16 bits, so that it
+// is a float64: the 25 bits that are left, or more, do not change what 24 or fewer are rounded to.
+func oddInt(x int64) float32 {
+	const low = 1<<16 - 1
+	if x < -1<<40 || x > 1<<40 {
+		rest := x & low
+		if x &^= low; rest != 0 {
+			x |= low + 1
+		}
+	}
+	return device.OddFloat32(float64(x))
 }
 
 // toInt truncates x and saturates. A Go conversion out of range would depend on the architecture.
@@ -149,40 +190,62 @@ func fromBool[T number](b bool) T {
 	return 0
 }
 
+// castBits is [Cast] of the value with these Bits. Conversions that are made of others are evaluated as Cast builds
+// them.
 func castBits(bits uint64, from, to device.DType) uint64 {
-	switch f := CastFunc(from, to).(type) {
-	case nil:
+	if from == to {
 		return bits
-	case func(float32) float64:
-		return Bits(f(Value[float32](bits)))
-	case func(float32) int64:
-		return Bits(f(Value[float32](bits)))
-	case func(float32) bool:
-		return Bits(f(Value[float32](bits)))
-	case func(float64) float32:
-		return Bits(f(Value[float64](bits)))
-	case func(float64) int64:
-		return Bits(f(Value[float64](bits)))
-	case func(float64) bool:
-		return Bits(f(Value[float64](bits)))
-	case func(int64) float32:
-		return Bits(f(Value[int64](bits)))
-	case func(int64) float64:
-		return Bits(f(Value[int64](bits)))
-	case func(int64) bool:
-		return Bits(f(Value[int64](bits)))
-	case func(bool) float32:
-		return Bits(f(Value[bool](bits)))
-	case func(bool) float64:
-		return Bits(f(Value[bool](bits)))
-	case func(bool) int64:
-		return Bits(f(Value[bool](bits)))
 	}
-	panic(fmt.Sprintf("kernel: no cast from %v to %v", from, to))
+	if !Converts(from, to) {
+		return Cast(Arg(0, from), to).Eval([]uint64{bits}, nil)
+	}
+	switch from {
+	case device.Float32:
+		return castOf(CastFunc(from, to), Value[float32](bits))
+	case device.Float64:
+		return castOf(CastFunc(from, to), Value[float64](bits))
+	case device.Int64:
+		return castOf(CastFunc(from, to), Value[int64](bits))
+	case device.Bool:
+		return castOf(CastFunc(from, to), Value[bool](bits))
+	case device.Float16:
+		return castOf(CastFunc(from, to), Value[device.Float16Bits](bits))
+	case device.BFloat16:
+		return castOf(CastFunc(from, to), Value[device.BFloat16Bits](bits))
+	case device.Int32:
+		return castOf(CastFunc(from, to), Value[int32](bits))
+	default:
+		return castOf(CastFunc(from, to), Value[uint8](bits))
+	}
+}
+
+// castOf returns the Bits of f(x), for one of the functions of casts.
+func castOf[S device.Element](f any, x S) uint64 {
+	switch f := f.(type) {
+	case func(S) float32:
+		return Bits(f(x))
+	case func(S) float64:
+		return Bits(f(x))
+	case func(S) int64:
+		return Bits(f(x))
+	case func(S) bool:
+		return Bits(f(x))
+	case func(S) device.Float16Bits:
+		return Bits(f(x))
+	case func(S) device.BFloat16Bits:
+		return Bits(f(x))
+	case func(S) int32:
+		return Bits(f(x))
+	case func(S) uint8:
+		return Bits(f(x))
+	}
+	panic(fmt.Sprintf("kernel: a conversion can't be a %T", f))
 }
 
 func formatBits(bits uint64, dt device.DType) string {
 	switch dt {
+	case device.Float16, device.BFloat16, device.Int32, device.Uint8:
+		return formatBits(castBits(bits, dt, dt.Wide()), dt.Wide())
 	case device.Float32:
 		return strconv.FormatFloat(float64(Value[float32](bits)), 'g', -1, 32)
 	case device.Float64:

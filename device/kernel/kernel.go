@@ -25,6 +25,7 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 
@@ -129,11 +130,38 @@ func Apply(p Prim, args ...*Expr) *Expr {
 	return simplify(n)
 }
 
-// Cast is x converted to dt. float64 is rounded to the nearest float32, ties to even. Floats are
-// truncated to int64; values out of range become the nearest int64, and NaN becomes 0. A number is
-// true when it is not 0, and true is 1.
+// Cast is x converted to dt. Numbers are rounded to the nearest of a floating-point type, once, ties to even. Floats
+// are truncated to integers; values out of range become the nearest integer, and NaN becomes 0. An int64 that is out
+// of range of a smaller integer type wraps around. A number is true when it is not 0, and true is 1.
+//
+// The primitive itself converts between the types that are computed in, and between each type for storage and those:
+// see [Converts]. Other conversions are made of these.
 func Cast(x *Expr, dt device.DType) *Expr {
+	from := x.dtype
+	switch {
+	case from == dt:
+		return x
+	case from.IsStorage() && dt != from.Wide():
+		return Cast(Cast(x, from.Wide()), dt)
+	case Converts(from, dt):
+	case dt.IsFloat(): // Bool, which float32 holds
+		return Cast(Cast(x, dt.Wide()), dt)
+	default: // to Int32 or Uint8, from Bool or from a float, which saturates
+		least, most := bounds(dt)
+		return Cast(Max(Min(Cast(x, device.Int64), Const(most, device.Int64)), Const(least, device.Int64)), dt)
+	}
 	return simplify(Expr{kind: Application, prim: PrimCast, dtype: dt, in: [3]*Expr{x}})
+}
+
+// Converts reports whether PrimCast itself converts between two different types; see [Cast].
+func Converts(from, to device.DType) bool { return casts[from][to] != nil }
+
+// bounds returns the least and the greatest value of Int32 or Uint8.
+func bounds(dt device.DType) (least, most float64) {
+	if dt == device.Uint8 {
+		return 0, math.MaxUint8
+	}
+	return math.MinInt32, math.MaxInt32
 }
 
 // DType is the type of e's value.

@@ -52,15 +52,18 @@ const (
 type primitive struct {
 	name  string
 	arity int
-	text  string // for people, in C's notation; x, y and z are the operands
-	funcs [5]any // by the operands' dtype: func(T) T, func(T, T) T, func(T, T) bool or func(bool, T, T) T
+	text  string  // for people, in C's notation; x, y and z are the operands
+	funcs perType // by the operands' dtype: func(T) T, func(T, T) T, func(T, T) bool or func(bool, T, T) T
 	// partial is the derivative with respect to operand k of e, an application
 	// of this primitive to floating-point operands; nil means 0 everywhere.
 	partial func(e *Expr, k int) *Expr
 }
 
+// perType has a Go function for each element type, or nil.
+type perType [device.NumDTypes]any
+
 // funcs sorts Go functions by the type of their last operand.
-func funcs(fs ...any) (byType [5]any) {
+func funcs(fs ...any) (byType perType) {
 	for _, f := range fs {
 		switch f.(type) {
 		case func(float32) float32, func(float32, float32) float32, func(float32, float32) bool, func(bool, float32, float32) float32:
@@ -80,7 +83,7 @@ func funcs(fs ...any) (byType [5]any) {
 
 // float are the functions of a primitive for floats only. f must be correctly rounded. A float32 is
 // computed in float64 and then rounded.
-func float(f func(float64) float64) [5]any {
+func float(f func(float64) float64) perType {
 	return funcs(f, func(x float32) float32 { return float32(f(float64(x))) })
 }
 
@@ -151,7 +154,7 @@ func init() { // an initialiser would refer to itself: the derivatives use the t
 		PrimNot:   {"not", 1, "!x", funcs(func(x bool) bool { return !x }, func(x int64) int64 { return ^x }), nil},
 		// Diff itself knows the derivatives of where and cast.
 		PrimWhere: {"where", 3, "x ? y : z", funcs(where[float32], where[float64], where[int64], where[bool]), nil},
-		PrimCast:  {"cast", 1, "", [5]any{}, nil},
+		PrimCast:  {"cast", 1, "", perType{}, nil},
 	}
 }
 

@@ -83,12 +83,9 @@ func simplify(n Expr) *Expr {
 			return z
 		}
 	case PrimCast:
-		if x.dtype == n.dtype {
-			return x
-		}
-		// A float32 survives the way to float64 and back.
+		// A float32 survives the way to float64 and back, and a type for storage that to its wide type and back.
 		if x.kind == Application && x.prim == PrimCast && x.in[0].dtype == n.dtype &&
-			n.dtype == device.Float32 && x.dtype == device.Float64 {
+			(n.dtype == device.Float32 && x.dtype == device.Float64 || n.dtype.IsStorage()) {
 			return x.in[0]
 		}
 	}
