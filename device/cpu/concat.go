@@ -84,6 +84,8 @@ const joinBytes = 16 << 10
 // put copies n rows of the given number of contiguous elements to rows of the output.
 func (j *joining) put(dst, src unsafe.Pointer, n, width int) {
 	switch {
+	case width == 1 && j.size == 2:
+		copySteps(slice[uint16](dst, (n-1)*j.width+1), slice[uint16](src, n), n, j.width, 1)
 	case width == 1 && j.size == 4:
 		copySteps(slice[uint32](dst, (n-1)*j.width+1), slice[uint32](src, n), n, j.width, 1)
 	case width == 1 && j.size == 8:

@@ -11,7 +11,7 @@ import (
 )
 
 func newConv(k *device.Kernel) (runner, error) {
-	if len(k.In) != 2 || !k.Out.IsFloat() || k.In[0] != k.Out || k.In[1] != k.Out {
+	if len(k.In) != 2 || !k.Out.IsFloat() || k.Out.IsStorage() || k.In[0] != k.Out || k.In[1] != k.Out {
 		return nil, unsupported(k)
 	}
 	return runConv, nil

@@ -135,6 +135,8 @@ func (t *transfer) row(dst, src unsafe.Pointer, n int) {
 	switch {
 	case to == 1 && from == 1:
 		t.neighbours(dst, src, n*t.size)
+	case t.size == 2:
+		copySteps(slice[uint16](dst, (n-1)*to+1), slice[uint16](src, (n-1)*from+1), n, to, from)
 	case t.size == 4:
 		copySteps(slice[uint32](dst, (n-1)*to+1), slice[uint32](src, (n-1)*from+1), n, to, from)
 	case t.size == 8:
@@ -194,6 +196,8 @@ func (t *transfer) turn(dst, src unsafe.Pointer, rows, cols, from int) {
 		for j := 0; j < cols; j += vec.TurnRows {
 			t.turns.Turn(rows, unsafe.Add(src, j*from), from, min(vec.TurnRows, cols-j), unsafe.Add(dst, j*t.size), block*t.size)
 		}
+	case t.size == 2:
+		turnBlock[uint16](dst, src, rows, cols, from)
 	case t.size == 4:
 		turnBlock[uint32](dst, src, rows, cols, from)
 	case t.size == 8:

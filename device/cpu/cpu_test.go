@@ -71,6 +71,8 @@ func load(b *device.Buffer, dt device.DType, i int) uint64 {
 	switch dt.Size() {
 	case 1:
 		return uint64(*(*uint8)(p))
+	case 2:
+		return uint64(*(*uint16)(p))
 	case 4:
 		return uint64(*(*uint32)(p))
 	}
@@ -89,6 +91,8 @@ func randomBits(rnd *rand.Rand, dt device.DType) uint64 {
 		return rnd.Uint64N(2)
 	case dt == device.Int64:
 		return uint64(1 + rnd.Int64N(9)) // not 0: it may divide
+	case dt.IsStorage():
+		return rnd.Uint64() & (1<<(8*dt.Size()) - 1)
 	case rnd.IntN(4) == 0:
 		return kernel.BitsOf(special[rnd.IntN(len(special))], dt)
 	}
@@ -110,6 +114,12 @@ func sameBits(dt device.DType, x, y uint64) bool {
 		return x == y || a != a && b != b
 	case device.Float64:
 		a, b := kernel.Value[float64](x), kernel.Value[float64](y)
+		return x == y || a != a && b != b
+	case device.Float16:
+		a, b := kernel.Value[device.Float16Bits](x).Float32(), kernel.Value[device.Float16Bits](y).Float32()
+		return x == y || a != a && b != b
+	case device.BFloat16:
+		a, b := kernel.Value[device.BFloat16Bits](x).Float32(), kernel.Value[device.BFloat16Bits](y).Float32()
 		return x == y || a != a && b != b
 	}
 	return x == y
@@ -581,7 +591,26 @@ func check[T device.Element](t *testing.T, c *device.Command, want []T) {
 
 func TestUnsupportedKernelsSayWhy(t *testing.T) {
 	x := kernel.Arg(0, device.Float32)
-	for _, k := range []*device.Kernel{
+	var computing []*device.Kernel // with types for storage
+	for _, dt := range device.DTypes() {
+		if dt.IsStorage() {
+			computing = append(computing,
+				device.NewKernel("k", device.Reduce, kernel.ReduceSum, dt, dt),
+				device.NewKernel("k", device.Reduce, kernel.FoldOf{By: kernel.ReduceSum, Expr: kernel.Arg(0, dt)}, dt, dt),
+				device.NewKernel("k", device.ArgReduce, kernel.ReduceMax, device.Int64, dt),
+				device.NewKernel("k", device.Scan, kernel.ReduceSum, dt, dt),
+				device.NewKernel("k", device.ArgSort, nil, device.Int64, dt),
+				device.NewKernel("k", device.Rows, kernel.Softmax, dt, dt),
+				device.NewKernel("k", device.MatMul, nil, dt, dt, dt),
+				device.NewKernel("k", device.Conv, nil, dt, dt, dt),
+				device.NewKernel("k", device.Pool, kernel.ReduceMax, dt, dt),
+				device.NewKernel("k", device.ArgPool, kernel.ReduceMax, device.Int64, dt),
+				device.NewKernel("k", device.ScatterAdd, nil, dt, dt, device.Int64),
+				device.NewKernel("k", device.Iota, nil, dt),
+				device.NewKernel("k", device.Random, kernel.Normal, dt))
+		}
+	}
+	for _, k := range append(computing,
 		device.NewKernel("k", device.Map, kernel.ReduceSum, device.Float32, device.Float32),
 		device.NewKernel("k", device.Map, x, device.Float64, device.Float32),
 		device.NewKernel("k", device.Map, x, device.Float32, device.Float64),
@@ -609,7 +638,7 @@ func TestUnsupportedKernelsSayWhy(t *testing.T) {
 		device.NewKernel("k", device.Math, kernel.MathPow, device.Float64, device.Float64),
 		device.NewKernel("k", device.Math, kernel.ReduceSum, device.Float64, device.Float64),
 		device.NewKernel("k", device.Code(200), nil, device.Int64),
-	} {
+	) {
 		for range 2 {
 			err := Run(&device.Command{Kernel: k})
 			if !errors.Is(err, device.ErrUnsupported) || !strings.Contains(err.Error(), "kernel k: ") {

@@ -19,6 +19,8 @@ func newGather(k *device.Kernel) (runner, error) {
 	switch k.Out.Size() {
 	case 1:
 		return takeRows[uint8], nil
+	case 2:
+		return takeRows[uint16], nil
 	case 4:
 		return takeRows[uint32], nil
 	}
@@ -139,7 +141,7 @@ func indexIn(least int64, length int, at int64) (int, error) {
 }
 
 // takeRows runs Gather for elements of the size of T.
-func takeRows[T uint8 | uint32 | uint64](c *device.Command) error {
+func takeRows[T uint8 | uint16 | uint32 | uint64](c *device.Command) error {
 	if c.N <= 0 {
 		return nil
 	}

@@ -465,6 +465,8 @@ func loadBits(p unsafe.Pointer, size int) uint64 {
 	switch size {
 	case 1:
 		return uint64(*(*uint8)(p))
+	case 2:
+		return uint64(*(*uint16)(p))
 	case 4:
 		return uint64(*(*uint32)(p))
 	}

@@ -13,7 +13,7 @@ import (
 
 func newPool(k *device.Kernel) (runner, error) {
 	r, ok := k.Body.(kernel.Reducer)
-	if !ok || r != kernel.ReduceSum && r != kernel.ReduceMax || len(k.In) != 1 || !k.Out.IsFloat() || k.In[0] != k.Out {
+	if !ok || r != kernel.ReduceSum && r != kernel.ReduceMax || len(k.In) != 1 || !k.Out.IsFloat() || k.Out.IsStorage() || k.In[0] != k.Out {
 		return nil, unsupported(k)
 	}
 	return runPool, nil

@@ -68,7 +68,7 @@ func newFill(k *device.Kernel) (runner, error) {
 }
 
 func newIota(k *device.Kernel) (runner, error) {
-	if k.Out == device.Bool {
+	if k.Out == device.Bool || k.Out.IsStorage() {
 		return nil, unsupported(k)
 	}
 	size := k.Out.Size()

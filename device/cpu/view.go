@@ -133,6 +133,8 @@ func repeat[T any](dst []T, v T) {
 	switch size := int(unsafe.Sizeof(v)); size {
 	case 1:
 		vec.Fill(start(dst), size, uint64(*(*uint8)(p)), len(dst))
+	case 2:
+		vec.Fill(start(dst), size, uint64(*(*uint16)(p)), len(dst))
 	case 4:
 		vec.Fill(start(dst), size, uint64(*(*uint32)(p)), len(dst))
 	default:
@@ -145,6 +147,8 @@ func gatherBits(dst unsafe.Pointer, n, size int, c *device.Command, i int, v *vi
 	switch size {
 	case 1:
 		gather(slice[uint8](dst, n), whole[uint8](c, i), c.Off[i], v, start)
+	case 2:
+		gather(slice[uint16](dst, n), whole[uint16](c, i), c.Off[i], v, start)
 	case 4:
 		gather(slice[uint32](dst, n), whole[uint32](c, i), c.Off[i], v, start)
 	default:

@@ -52,6 +52,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"FillIota", testFillIota, queue},
 		{"Primitives", testPrimitives, values},
 		{"Cast", testCast, values},
+		{"Storage", testStorage, values},
 		{"Expressions", testExpressions, values},
 		{"Math", testMath, values},
 		{"Host", testHost, values},

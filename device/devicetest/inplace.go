@@ -195,8 +195,10 @@ func (s *suite) words(dt device.DType, n int) []int64 {
 		for i := range whole {
 			whole[i] = 1 + s.rnd.Int64N(60) // a divisor, and a power
 		}
-	default:
+	case device.Bool:
 		copy(device.Slice[bool](b, 0, n), bools(s, n))
+	default:
+		copy(device.Slice[uint8](b, 0, n*dt.Size()), anyBits[uint8](s, n*dt.Size()))
 	}
 	return device.Slice[int64](b, 0, int(b.Bytes/8))
 }

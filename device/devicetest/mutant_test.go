@@ -54,6 +54,23 @@ var mutants = []mutant{
 			}
 		}
 	})},
+	{"bfloat16 cut off instead of rounded", "Storage", onCPU(func(c *device.Command, run func(*device.Command)) {
+		run(c)
+		if c.Kernel.Code == device.Map && c.Kernel.Out == device.BFloat16 && len(c.Kernel.In) == 1 && c.Kernel.In[0] == device.Float32 && c.Args == nil {
+			for i, v := range device.Slice[float32](c.Buf[1], c.Off[1], c.N) {
+				if v == v {
+					device.Slice[device.BFloat16Bits](c.Buf[0], c.Off[0], c.N)[i] = device.BFloat16Bits(math.Float32bits(v) >> 16)
+				}
+			}
+		}
+	})},
+	{"elements of two bytes gathered as if all were alike", "Storage", onCPU(func(c *device.Command, run func(*device.Command)) {
+		run(c)
+		if out := c.Kernel.Out; c.Kernel.Code == device.Gather && out.Size() == 2 && c.N > 1 {
+			all := device.Slice[uint8](c.Buf[0], 2*c.Off[0], 2*c.N)
+			copy(all[2:], all[:2])
+		}
+	})},
 	{"a single row is multiplied in double precision", "BatchInvariance", onCPU(func(c *device.Command, run func(*device.Command)) {
 		run(c)
 		if c.Kernel.Code == device.MatMul && c.Kernel.Out == device.Float32 && c.Args.Ints[0] == 1 && c.N > 0 {

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -157,17 +158,19 @@ var casts = [device.NumDTypes]perType{
 	device.Uint8:    {device.Int64: func(x uint8) int64 { return int64(x) }},
 }
 
-// oddInt is [device.OddFloat32] of an int64. A large one is first rounded to odd without its lowest 16 bits, so that it
-// is a float64: the 25 bits that are left, or more, do not change what 24 or fewer are rounded to.
+// oddInt is [device.OddFloat32] of an int64.
 func oddInt(x int64) float32 {
-	const low = 1<<16 - 1
-	if x < -1<<40 || x > 1<<40 {
-		rest := x & low
-		if x &^= low; rest != 0 {
-			x |= low + 1
-		}
+	magnitude := uint64(max(x, -x)) // of the least int64 too
+	rest := max(0, bits.Len64(magnitude)-24)
+	high := magnitude >> rest
+	if high<<rest != magnitude {
+		high |= 1
 	}
-	return device.OddFloat32(float64(x))
+	y := float32(high << rest)
+	if x < 0 {
+		return -y
+	}
+	return y
 }
 
 // toInt truncates x and saturates. A Go conversion out of range would depend on the architecture.

@@ -2,9 +2,12 @@
 // none of the functions and gets macros of its own. So one text serves both.
 #ifdef __NVPTX__
 typedef unsigned char uchar;
+typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
 typedef uchar uchar4 __attribute__((ext_vector_type(4)));
+typedef ushort ushort4 __attribute__((ext_vector_type(4)));
+typedef int int4 __attribute__((ext_vector_type(4)));
 typedef long long4 __attribute__((ext_vector_type(4)));
 typedef float float4 __attribute__((ext_vector_type(4)));
 typedef double double4 __attribute__((ext_vector_type(4)));

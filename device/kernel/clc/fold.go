@@ -274,7 +274,7 @@ func (p *program) better(r kernel.Reducer, dt device.DType) {
 // isArg reports whether k finds the index of a greatest or least element.
 func isArg(k *device.Kernel) bool {
 	r, ok := k.Body.(kernel.Reducer)
-	return ok && (r == kernel.ReduceMax || r == kernel.ReduceMin) && len(k.In) == 1 && k.In[0] != device.Bool && k.Out == device.Int64
+	return ok && (r == kernel.ReduceMax || r == kernel.ReduceMin) && len(k.In) == 1 && isNumber(k.In[0]) && k.Out == device.Int64
 }
 
 func printArgReduce(p *program, k *device.Kernel, f form) error {
@@ -396,7 +396,7 @@ func (l *Lowering) lowerRows(c *device.Command) error {
 
 func printRows(p *program, k *device.Kernel, f form) error {
 	r, ok := k.Body.(kernel.RowFunc)
-	if !ok || len(k.In) < 1 || len(k.In) > 3 || !k.Out.IsFloat() || len(k.In) > 1 && !r.Norms() {
+	if !ok || len(k.In) < 1 || len(k.In) > 3 || !k.Out.IsFloat() || k.Out.IsStorage() || len(k.In) > 1 && !r.Norms() {
 		return unsupported(k)
 	}
 	for _, dt := range k.In {

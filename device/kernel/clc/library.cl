@@ -848,6 +848,56 @@ long ag_long_f64(double x) {
 	return (long)x;
 }
 
+// Numbers of 16 bits, as package device converts them.
+ushort ag_to_f16(float x) {
+	uint b = AG_BITS32(x);
+	uint sign = b >> 16 & 0x8000u;
+	b &= 0x7fffffffu;
+	if (b > 0x7f800000u) return (ushort)(sign | 0x7e00u | (b >> 13 & 0x3ffu));
+	if (b >= 0x477ff000u) return (ushort)(sign | 0x7c00u);
+	if (b < 0x38800000u) return (ushort)(sign | (AG_BITS32(AG_FLOAT32(b) + 0.5f) - 0x3f000000u));
+	b -= 112u << 23;
+	return (ushort)(sign | (b + 0xfffu + (b >> 13 & 1u)) >> 13);
+}
+
+float ag_from_f16(ushort h) {
+	uint sign = (h & 0x8000u) << 16, b = h & 0x7fffu;
+	if (b > 0x7c00u) return AG_FLOAT32(sign | 0x7fc00000u | b << 13);
+	if (b == 0x7c00u) return AG_FLOAT32(sign | 0x7f800000u);
+	if (b < 0x400u) return AG_FLOAT32(sign | AG_BITS32((float)b * 0x1p-24f));
+	return AG_FLOAT32(sign | ((b << 13) + (112u << 23)));
+}
+
+ushort ag_to_bf16(float x) {
+	uint b = AG_BITS32(x);
+	if ((b & 0x7fffffffu) > 0x7f800000u) return (ushort)(b >> 16 | 0x40u);
+	return (ushort)((b + 0x7fffu + (b >> 16 & 1u)) >> 16);
+}
+
+float ag_from_bf16(ushort h) {
+	uint b = (uint)h << 16;
+	if ((b & 0x7fffffffu) > 0x7f800000u) b |= 0x400000u;
+	return AG_FLOAT32(b);
+}
+
+float ag_odd_f64(double x) {
+	float y = (float)x;
+	uint b = AG_BITS32(y);
+	if ((double)y == x || (b & 1u) != 0 || x != x) return y;
+	bool isBelow = x < 0 ? (double)y > x : (double)y < x;
+	return AG_FLOAT32(isBelow ? b + 1 : b - 1);
+}
+
+float ag_odd_i64(long x) {
+	ulong m = x < 0 ? 0 - (ulong)x : (ulong)x;
+	uint zeros = m == 0 ? 64 : AG_LEADING_ZEROS(m);
+	uint rest = zeros < 40 ? 40 - zeros : 0;
+	ulong q = m >> rest;
+	if (q << rest != m) q |= 1;
+	float y = (float)(q << rest);
+	return x < 0 ? -y : y;
+}
+
 // Ten rounds of Philox4x32. w is the counter and becomes the result.
 void ag_philox(uint *w, uint k0, uint k1) {
 	for (int round = 0; round < 10; round++) {

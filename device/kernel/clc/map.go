@@ -302,11 +302,18 @@ func expand(text string, of device.DType, operands [3]string) string {
 	return b.String()
 }
 
-// cast returns the text that converts x as kernel.Cast does.
+// cast returns the text that converts x as the primitive does: between two types for which [kernel.Converts] holds.
 func cast(x string, from, to device.DType) string {
 	switch {
 	case from == to:
 		return x
+	case to == device.Float16 || to == device.BFloat16:
+		if from != device.Float32 {
+			x = "ag_odd" + suffix(from) + "(" + x + ")"
+		}
+		return "ag_to" + suffix(to) + "(" + x + ")"
+	case from == device.Float16 || from == device.BFloat16:
+		return "ag_from" + suffix(from) + "(" + x + ")"
 	case to == device.Bool:
 		return x + " != 0"
 	case to == device.Int64 && from.IsFloat():

@@ -26,7 +26,7 @@ func (p *program) arithmetic(dt device.DType) {
 
 // isProduct reports whether k multiplies numbers of one type.
 func isProduct(k *device.Kernel) bool {
-	return k.Body == nil && len(k.In) == 2 && k.In[0] == k.Out && k.In[1] == k.Out && k.Out != device.Bool
+	return k.Body == nil && len(k.In) == 2 && k.In[0] == k.Out && k.In[1] == k.Out && isNumber(k.Out)
 }
 
 // A work group computes a square tile of a product of matrices. These are the sides of tiles.
@@ -151,7 +151,7 @@ func printMatMul(p *program, k *device.Kernel, f form) error {
 	if k.Body != nil {
 		e, _ = k.Body.(*kernel.Expr)
 	}
-	if len(k.In) < 2 || k.In[0] != k.In[1] || k.In[0] == device.Bool || k.Body == nil && len(k.In) != 2 {
+	if len(k.In) < 2 || k.In[0] != k.In[1] || !isNumber(k.In[0]) || k.Body == nil && len(k.In) != 2 {
 		return unsupported(k)
 	}
 	made := device.Kernel{Name: k.Name, Code: k.Code, Out: k.Out, In: append([]device.DType{k.In[0]}, k.In[2:]...)}
@@ -342,7 +342,7 @@ func printPool(p *program, k *device.Kernel, f form) error {
 	arg := k.Code == device.ArgPool
 	r, ok := k.Body.(kernel.Reducer)
 	switch {
-	case !ok || len(k.In) != 1 || k.In[0] == device.Bool:
+	case !ok || len(k.In) != 1 || !isNumber(k.In[0]):
 		return unsupported(k)
 	case arg && (!isArg(k) || r != kernel.ReduceMax):
 		return unsupported(k)
@@ -518,7 +518,7 @@ func printFill(p *program, k *device.Kernel, _ form) error {
 }
 
 func (l *Lowering) lowerIota(c *device.Command) error {
-	if c.Kernel.Out == device.Bool {
+	if !isNumber(c.Kernel.Out) {
 		return unsupported(c.Kernel)
 	}
 	s, err := l.source(c.Kernel, form{flags: wide(c.N)}, printIota)
@@ -560,7 +560,7 @@ func (l *Lowering) lowerRandom(c *device.Command) error {
 
 func printRandom(p *program, k *device.Kernel, _ form) error {
 	d, ok := k.Body.(kernel.Distribution)
-	if !ok || len(k.In) != 0 || (d == kernel.Ints) != (k.Out == device.Int64) || k.Out == device.Bool {
+	if !ok || len(k.In) != 0 || (d == kernel.Ints) != (k.Out == device.Int64) || !isNumber(k.Out) {
 		return unsupported(k)
 	}
 	per := 2

@@ -103,7 +103,7 @@ func printSettle(p *program, _ *device.Kernel, f form) error {
 // element are neighbours, in their original order, and one item adds them up.
 func (l *Lowering) lowerScatterAdd(c *device.Command) error {
 	k := c.Kernel
-	if !isSelection(k) || k.Out == device.Bool {
+	if !isSelection(k) || !isNumber(k.Out) {
 		return unsupported(k)
 	}
 	if err := l.zero(c); err != nil {

@@ -32,7 +32,7 @@ var (
 
 func (l *Lowering) lowerArgSort(c *device.Command) error {
 	k := c.Kernel
-	if k.Body != nil || len(k.In) != 1 || k.In[0] == device.Bool || k.Out != device.Int64 {
+	if k.Body != nil || len(k.In) != 1 || !isNumber(k.In[0]) || k.Out != device.Int64 {
 		return unsupported(k)
 	}
 	kept, folded, first := &l.axes[0], &l.axes[1], &l.axes[2]

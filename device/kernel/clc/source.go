@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
 //go:embed dialect.h
@@ -219,17 +220,22 @@ func needed(text string) (paragraphs []string) {
 
 // ctype returns the name of dt in the text.
 func ctype(dt device.DType) string {
-	return [...]string{device.Float32: "float", device.Float64: "double", device.Int64: "long", device.Bool: "uchar"}[dt]
+	return [...]string{device.Float32: "float", device.Float64: "double", device.Int64: "long", device.Bool: "uchar",
+		device.Float16: "ushort", device.BFloat16: "ushort", device.Int32: "int", device.Uint8: "uchar"}[dt]
 }
 
 // suffix returns the end of the names of the library's functions for dt.
 func suffix(dt device.DType) string {
-	return [...]string{device.Float32: "_f32", device.Float64: "_f64", device.Int64: "_i64", device.Bool: "_bool"}[dt]
+	return [...]string{device.Float32: "_f32", device.Float64: "_f64", device.Int64: "_i64", device.Bool: "_bool",
+		device.Float16: "_f16", device.BFloat16: "_bf16"}[dt]
 }
+
+// isNumber reports whether kernels compute with elements of type dt, and these are numbers.
+func isNumber(dt device.DType) bool { return kernel.PrimAdd.Func(dt) != nil }
 
 // ofSize returns an unsigned type of the given size, for kernels that only move elements.
 func ofSize(bytes int) string {
-	return map[int]string{1: "uchar", 4: "uint", 8: "ulong"}[bytes]
+	return map[int]string{1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}[bytes]
 }
 
 // value returns an expression for the value of type dt with the given bits.
@@ -241,6 +247,8 @@ func value(dt device.DType, bits string) string {
 		return "AG_FLOAT64(" + bits + ")"
 	case device.Int64:
 		return "((long)(" + bits + "))"
+	case device.Float16, device.BFloat16, device.Int32, device.Uint8:
+		return "((" + ctype(dt) + ")(" + ofSize(dt.Size()) + ")(" + bits + "))"
 	}
 	return "((uchar)((" + bits + ") != 0))"
 }

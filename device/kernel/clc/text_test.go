@@ -61,9 +61,11 @@ func everyCommand() (all []device.Command) {
 	}
 	// Simple expressions of many elements, and one that is not simple.
 	for _, dt := range device.DTypes() {
-		x := kernel.Arg(1, dt)
-		add(device.NewKernel("chosen", device.Map, kernel.Where(kernel.Arg(0, device.Bool), x, kernel.Imm(0, dt)), dt, device.Bool, dt), 1<<20+1, nil)
-		add(device.NewKernel("equal", device.Map, kernel.Eq(x, kernel.Cast(kernel.Arg(0, device.Int64), dt)), device.Bool, device.Int64, dt), 1<<32, nil)
+		wide := func(x *kernel.Expr) *kernel.Expr { return kernel.Cast(x, dt.Wide()) }
+		x := wide(kernel.Arg(1, dt))
+		chosen := kernel.Where(kernel.Arg(0, device.Bool), x, wide(kernel.Imm(0, dt)))
+		add(device.NewKernel("chosen", device.Map, kernel.Cast(chosen, dt), dt, device.Bool, dt), 1<<20+1, nil)
+		add(device.NewKernel("equal", device.Map, kernel.Eq(x, wide(kernel.Cast(kernel.Arg(0, device.Int64), dt))), device.Bool, device.Int64, dt), 1<<32, nil)
 	}
 	add(device.NewKernel("exp", device.Map, kernel.Exp(kernel.Arg(0, device.Float32)), device.Float32, device.Float32), 1<<20, nil)
 	// Folds of many blocks and of few elements; of rows, columns and other views.
@@ -90,7 +92,7 @@ func everyCommand() (all []device.Command) {
 					add(device.NewKernel("arg"+r.String(), device.ArgReduce, r, device.Int64, dt), kept, args)
 				}
 			}
-			if dt.IsFloat() {
+			if dt.IsFloat() && !dt.IsStorage() {
 				for _, f := range kernel.RowFuncs() {
 					in := []device.DType{dt, dt, dt}
 					add(device.NewKernel(f.String(), device.Rows, f, dt, in[:1]...), args.Shape.Size(), args)
@@ -99,7 +101,7 @@ func everyCommand() (all []device.Command) {
 					}
 				}
 			}
-			if dt == device.Bool {
+			if !isNumber(dt) {
 				continue
 			}
 			sorts := *args
@@ -117,7 +119,7 @@ func everyCommand() (all []device.Command) {
 		for _, n := range []int{2, 3000} {
 			args := &device.Args{Shape: device.Shape{n, 5}, Ints: []int{7, 5}, Strides: [4][]int{{0, 1}, {0, 1}, {1, 0}}}
 			add(device.NewKernel("gather", device.Gather, nil, dt, dt, device.Int64), n*5, args)
-			if dt != device.Bool {
+			if isNumber(dt) {
 				add(device.NewKernel("scatteradd", device.ScatterAdd, nil, dt, dt, device.Int64), 35, args)
 			}
 		}
@@ -148,6 +150,9 @@ func everyCommand() (all []device.Command) {
 	add(device.NewKernel("ints", device.Random, kernel.Ints, device.Int64), 100, &device.Args{Ints: []int{-3, 5}})
 	return all
 }
+
+// isNumber reports whether commands compute with numbers of type dt.
+func isNumber(dt device.DType) bool { return slices.Contains(numbers, dt) }
 
 // everyPrimitive lists an expression for each primitive and type.
 func everyPrimitive() (all []*kernel.Expr) {
@@ -352,6 +357,13 @@ func TestUnsupported(t *testing.T) {
 		{"small groups", small, device.NewKernel("", device.Map, kernel.Neg(x32), f32, f32), nil},
 		{"sum of bools", plenty, device.NewKernel("", device.Reduce, kernel.ReduceSum, b, b), rows},
 		{"place of sum", plenty, device.NewKernel("", device.ArgReduce, kernel.ReduceSum, i64, f32), rows},
+		{"sum of halves", plenty, device.NewKernel("", device.Reduce, kernel.ReduceSum, device.Float16, device.Float16), rows},
+		{"place of the most of bytes", plenty, device.NewKernel("", device.ArgReduce, kernel.ReduceMax, i64, device.Uint8), rows},
+		{"softmax of halves", plenty, device.NewKernel("", device.Rows, kernel.Softmax, device.BFloat16, device.BFloat16), rows},
+		{"product of halves", plenty, device.NewKernel("", device.MatMul, nil, device.BFloat16, device.BFloat16, device.BFloat16), &device.Args{Ints: []int{2, 2, 2}}},
+		{"normal halves", plenty, device.NewKernel("", device.Random, kernel.Normal, device.Float16), nil},
+		{"ramp of int32", plenty, device.NewKernel("", device.Iota, nil, device.Int32), nil},
+		{"sorted int32", plenty, device.NewKernel("", device.ArgSort, nil, i64, device.Int32), rows},
 		{"sorted bools", plenty, device.NewKernel("", device.ArgSort, nil, i64, b), rows},
 		{"softmax of ints", plenty, device.NewKernel("", device.Rows, kernel.Softmax, i64, i64), rows},
 		{"normal ints", plenty, device.NewKernel("", device.Random, kernel.Normal, i64), nil},

@@ -320,30 +320,45 @@ func chooseOr[T any](dst, c, x, y unsafe.Pointer, s T, when bool, n int) {
 
 // castTwin is CastLoop in Go.
 func castTwin(from, to device.DType) Loop {
-	switch f := kernel.CastFunc(from, to).(type) {
-	case func(float32) float64:
+	f := kernel.CastFunc(from, to)
+	switch from {
+	case device.Float32:
+		return castLoop[float32](f)
+	case device.Float64:
+		return castLoop[float64](f)
+	case device.Int64:
+		return castLoop[int64](f)
+	case device.Bool:
+		return castLoop[bool](f)
+	case device.Float16:
+		return castLoop[device.Float16Bits](f)
+	case device.BFloat16:
+		return castLoop[device.BFloat16Bits](f)
+	case device.Int32:
+		return castLoop[int32](f)
+	default:
+		return castLoop[uint8](f)
+	}
+}
+
+// castLoop is the loop of a function that converts from S.
+func castLoop[S device.Element](f any) Loop {
+	switch f := f.(type) {
+	case func(S) float32:
 		return convert(f)
-	case func(float32) int64:
+	case func(S) float64:
 		return convert(f)
-	case func(float32) bool:
+	case func(S) int64:
 		return convert(f)
-	case func(float64) float32:
+	case func(S) bool:
 		return convert(f)
-	case func(float64) int64:
+	case func(S) device.Float16Bits:
 		return convert(f)
-	case func(float64) bool:
+	case func(S) device.BFloat16Bits:
 		return convert(f)
-	case func(int64) float32:
+	case func(S) int32:
 		return convert(f)
-	case func(int64) float64:
-		return convert(f)
-	case func(int64) bool:
-		return convert(f)
-	case func(bool) float32:
-		return convert(f)
-	case func(bool) float64:
-		return convert(f)
-	case func(bool) int64:
+	case func(S) uint8:
 		return convert(f)
 	}
 	return nil

@@ -42,6 +42,11 @@ func element(rnd *rand.Rand, dt device.DType) uint64 {
 		return uint64(intEdges[rnd.IntN(len(intEdges))])
 	case dt == device.Int64:
 		return uint64(rnd.Int64N(2000) - 1000)
+	case dt.IsStorage():
+		return rnd.Uint64() & (1<<(8*dt.Size()) - 1)
+	case dt == device.Float32 && rnd.IntN(4) == 0: // halfway between numbers of 16 bits, or near that
+		low := 16 - 3*rnd.IntN(2)
+		return uint64(rnd.Uint32()>>low<<low + 1<<(low-1) + uint32(rnd.IntN(3)) - 1)
 	case isEdge:
 		return kernel.BitsOf(edges[rnd.IntN(len(edges))], dt)
 	}
@@ -53,6 +58,8 @@ func load(p unsafe.Pointer, size, i int) uint64 {
 	switch size {
 	case 1:
 		return uint64(*(*uint8)(p))
+	case 2:
+		return uint64(*(*uint16)(p))
 	case 4:
 		return uint64(*(*uint32)(p))
 	}
@@ -77,6 +84,12 @@ func same(dt device.DType, x, y uint64) bool {
 		return x == y || a != a && b != b
 	case device.Float64:
 		a, b := kernel.Value[float64](x), kernel.Value[float64](y)
+		return x == y || a != a && b != b
+	case device.Float16:
+		a, b := kernel.Value[device.Float16Bits](x).Float32(), kernel.Value[device.Float16Bits](y).Float32()
+		return x == y || a != a && b != b
+	case device.BFloat16:
+		a, b := kernel.Value[device.BFloat16Bits](x).Float32(), kernel.Value[device.BFloat16Bits](y).Float32()
 		return x == y || a != a && b != b
 	}
 	return x == y
@@ -155,7 +168,7 @@ func castCases() []loopCase {
 	var all []loopCase
 	for _, from := range device.DTypes() {
 		for _, to := range device.DTypes() {
-			if from == to {
+			if !kernel.Converts(from, to) {
 				continue
 			}
 			expr := kernel.Cast(kernel.Arg(0, from), to)

@@ -30,6 +30,8 @@ func Fill(dst unsafe.Pointer, size int, s uint64, n int) {
 		switch size {
 		case 1:
 			s = s & 0xff * 0x0101010101010101
+		case 2:
+			s = s & 0xffff * 0x0001000100010001
 		case 4:
 			s = s<<32 | s&0xffffffff
 		}
@@ -46,6 +48,8 @@ func Fill(dst unsafe.Pointer, size int, s uint64, n int) {
 	switch size {
 	case 1:
 		fillSlice(slice[uint8](dst, n), uint8(s))
+	case 2:
+		fillSlice(slice[uint16](dst, n), uint16(s))
 	case 4:
 		fillSlice(slice[uint32](dst, n), uint32(s))
 	default:

@@ -62,7 +62,7 @@ type loopKey struct {
 	form Form
 }
 
-// CastLoop returns the loop that converts, as kernel.CastFunc does, between two different types.
+// CastLoop returns the loop that converts as kernel.CastFunc does, between types for which there is one.
 func CastLoop(from, to device.DType) Loop {
 	if l, ok := casts.get(castKey{from, to}); ok {
 		return l
