@@ -609,6 +609,7 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime/tensor.NewGenerator", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.NewParam", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.NewReducer", Pure, None, Never, Alone, "", ""},
+	{"github.com/asyncgen/asyncgen/runtime/tensor.Of", Host, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.On", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Ones", Host, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.OnesLike", Host, None, Never, Alone, "", ""},

@@ -63,6 +63,9 @@ func BitsOf(v float64, dt device.DType) uint64 {
 	return castBits(math.Float64bits(v), device.Float64, dt)
 }
 
+// WideBits is the Bits of a value of type dt, given as Bits, in the type that dt is computed in.
+func WideBits(bits uint64, dt device.DType) uint64 { return castBits(bits, dt, dt.Wide()) }
+
 // Eval computes e for one element. args are the inputs' elements there, imms the command's
 // immediates, and all values are Bits. This is the definition that backends are compared with.
 func (e *Expr) Eval(args, imms []uint64) uint64 {

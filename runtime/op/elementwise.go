@@ -46,7 +46,7 @@ var (
 		Domain: []Interval{{0.1, 5}, {-4, 4}}, ULP: 2,
 	})
 	Maximum = define(&Def{
-		Name: "Maximum", Tensors: 2, Types: Numbers,
+		Name: "Maximum", Tensors: 2, Types: Ordered,
 		Doc:  "returns the greater of t and y, element by element, with broadcasting. It is NaN where either is. Where they are equal, the gradient is shared between them; where either is NaN, both have it.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Max(x[0], x[1]) },
 		Ref: func(x ...float64) float64 {
@@ -57,7 +57,7 @@ var (
 		},
 	})
 	Minimum = define(&Def{
-		Name: "Minimum", Tensors: 2, Types: Numbers,
+		Name: "Minimum", Tensors: 2, Types: Ordered,
 		Doc:  "returns the lesser of t and y, element by element, with broadcasting. It is NaN where either is. Where they are equal, the gradient is shared between them; where either is NaN, both have it.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Min(x[0], x[1]) },
 		Ref: func(x ...float64) float64 {
@@ -513,25 +513,25 @@ var (
 		Ref:  func(x ...float64) float64 { return truth(x[0] != x[1]) },
 	})
 	Lt = define(&Def{
-		Name: "Lt", Tensors: 2, Types: Numbers, Bool: true,
+		Name: "Lt", Tensors: 2, Types: Ordered, Bool: true,
 		Doc:  "reports where t < y, as a bool tensor, with broadcasting.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Lt(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] < x[1]) },
 	})
 	Le = define(&Def{
-		Name: "Le", Tensors: 2, Types: Numbers, Bool: true,
+		Name: "Le", Tensors: 2, Types: Ordered, Bool: true,
 		Doc:  "reports where t <= y, as a bool tensor, with broadcasting.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Le(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] <= x[1]) },
 	})
 	Gt = define(&Def{
-		Name: "Gt", Tensors: 2, Types: Numbers, Bool: true,
+		Name: "Gt", Tensors: 2, Types: Ordered, Bool: true,
 		Doc:  "reports where t > y, as a bool tensor, with broadcasting.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Gt(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] > x[1]) },
 	})
 	Ge = define(&Def{
-		Name: "Ge", Tensors: 2, Types: Numbers, Bool: true,
+		Name: "Ge", Tensors: 2, Types: Ordered, Bool: true,
 		Doc:  "reports where t >= y, as a bool tensor, with broadcasting.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Ge(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] >= x[1]) },
@@ -634,37 +634,37 @@ var (
 // Comparisons with a constant.
 var (
 	EqScalar = define(&Def{
-		Name: "EqScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Name: "EqScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
 		Doc:  "reports where t == c, as a bool tensor, where c is first converted to t's element type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Eq(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] == x[1]) },
 	})
 	NeScalar = define(&Def{
-		Name: "NeScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Name: "NeScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
 		Doc:  "reports where t != c, as a bool tensor, where c is first converted to t's element type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Ne(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] != x[1]) },
 	})
 	LtScalar = define(&Def{
-		Name: "LtScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Name: "LtScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
 		Doc:  "reports where t < c, as a bool tensor, where c is first converted to t's element type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Lt(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] < x[1]) },
 	})
 	LeScalar = define(&Def{
-		Name: "LeScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Name: "LeScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
 		Doc:  "reports where t <= c, as a bool tensor, where c is first converted to t's element type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Le(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] <= x[1]) },
 	})
 	GtScalar = define(&Def{
-		Name: "GtScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Name: "GtScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
 		Doc:  "reports where t > c, as a bool tensor, where c is first converted to t's element type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Gt(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] > x[1]) },
 	})
 	GeScalar = define(&Def{
-		Name: "GeScalar", Tensors: 1, Scalars: 1, Types: Numbers, Bool: true,
+		Name: "GeScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
 		Doc:  "reports where t >= c, as a bool tensor, where c is first converted to t's element type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Ge(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] >= x[1]) },

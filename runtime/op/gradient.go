@@ -57,7 +57,7 @@ func (d *Def) deriveGradient(i int) *Gradient {
 		grad.Tensors++
 	}
 	grad.Expr = func(x ...*kernel.Expr) *kernel.Expr {
-		e := renumber(d.derivative(i, x[grad.Tensors-1].DType()), place)
+		e := renumber(d.derivative(i, x[grad.Tensors-1].DType()), x, place)
 		if g.Times {
 			return e
 		}
@@ -88,12 +88,12 @@ func (d *Def) derivative(i int, dt device.DType) *kernel.Expr {
 	return e
 }
 
-// renumber returns e with operand i numbered place[i].
-func renumber(e *kernel.Expr, place map[int]int) *kernel.Expr {
+// renumber returns e with x[place[i]] for operand i.
+func renumber(e *kernel.Expr, x []*kernel.Expr, place map[int]int) *kernel.Expr {
 	as := map[*kernel.Expr]*kernel.Expr{}
-	for _, x := range e.Nodes() {
-		if x.Kind() == kernel.Operand {
-			as[x] = kernel.Arg(place[x.Index()], x.DType())
+	for _, node := range e.Nodes() {
+		if node.Kind() == kernel.Operand {
+			as[node] = x[place[node.Index()]]
 		}
 	}
 	return replace(e, as)
@@ -173,7 +173,7 @@ func (d *Def) Differentiable(in, out device.DType) bool {
 // to the result of c. nil means 0.
 func Pull(b Builder, c *Call, i int, g Value) Value {
 	if c.Def.Expr == nil {
-		return c.Def.VJP(b, c, i, g)
+		return c.pull(b, i, g)
 	}
 	gr := c.Def.Gradient(i)
 	if gr.Def == nil {
@@ -198,6 +198,35 @@ func Pull(b Builder, c *Call, i int, g Value) Value {
 		v = b.Elementwise(Mul, [2]float64{}, v, g)
 	}
 	return Unbroadcast(b, v, c.In[i].Shape())
+}
+
+// pull is Pull for a structural operation. If it computes with a type for storage, so does the gradient: in the wide
+// type, rounded once.
+func (c *Call) pull(b Builder, i int, g Value) Value {
+	of := c.In[i].DType()
+	if !of.IsStorage() || !c.Def.Widens() {
+		return c.Def.VJP(b, c, i, g)
+	}
+	wide := *c
+	for k, x := range c.In {
+		if x != nil {
+			wide.In[k] = widen(b, x)
+		}
+	}
+	wide.Out = widen(b, c.Out)
+	return b.Structural(As, Attr{DType: of}, c.Def.VJP(b, &wide, i, widen(b, g)))
+}
+
+// widen returns x in the type that its elements are computed in.
+func widen(b Builder, x Value) Value {
+	dt := x.DType()
+	if !dt.IsStorage() {
+		return x
+	}
+	if m, ok := x.(*Meta); ok {
+		return &Meta{Dims: m.Dims, Type: dt.Wide()}
+	}
+	return b.Structural(As, Attr{DType: dt.Wide()}, x)
 }
 
 // isIdentity reports whether the gradient equals the gradient with respect to the result.

@@ -10,11 +10,11 @@ import (
 // are those of MatMul, Add and ReLU. They are for devices that promise that, see
 // device.Caps.Epilogues.
 var (
-	Linear = define(&Def{Name: "Linear", Types: Floats, Unlisted: true, Saves: 1<<0 | 1<<1,
+	Linear = define(&Def{Name: "Linear", Types: FullFloats, Unlisted: true, Saves: 1<<0 | 1<<1,
 		Run: linear("Linear", func(sum *kernel.Expr) *kernel.Expr { return sum }),
 		VJP: linearVJP,
 	})
-	LinearReLU = define(&Def{Name: "LinearReLU", Types: Floats, Unlisted: true, Saves: 1<<0 | 1<<1 | SavesResult,
+	LinearReLU = define(&Def{Name: "LinearReLU", Types: FullFloats, Unlisted: true, Saves: 1<<0 | 1<<1 | SavesResult,
 		Run: linear("LinearReLU", func(sum *kernel.Expr) *kernel.Expr { return ReLU.Expr(sum) }),
 		VJP: func(b Builder, c *Call, i int, g Value) Value {
 			relu := ReLU.Gradient(0) // a function of the result and g

@@ -48,6 +48,7 @@ const (
 	MistakeProbability = "a probability is from 0 to 1"
 	MistakeEquation    = "wrong equation"
 	MistakeScalar      = "constant is not an int64"
+	MistakeRounds      = "constant does not fit the element type"
 	MistakeExact       = "from 2^53 on a float64 does not hold every integer"
 	MistakeCondition   = "the condition is a bool tensor: compare (GtScalar and the like), or convert with As"
 	MistakeLength      = "data does not fill the shape"

@@ -32,7 +32,10 @@ type Def struct {
 	Name string
 	// Doc is the method's doc comment without its name: "returns t + y."
 	Doc string
-	// Types are the element types of the operands.
+	// Types are the element types of the operands. Elements of a type for storage are computed in its wide type
+	// (device.DType.Wide): Expr gets them so, and its result is converted back. Of a structural operation, Run gets a
+	// type for storage where All types are allowed, as the elements are only moved there. Other structural operations
+	// get operands that have been widened, unless Run sets Plan.Wide.
 	Types Types
 
 	// Tensors is how many operands an elementwise operation has. Scalars is how many float64
@@ -95,18 +98,21 @@ const SavesResult = 1 << 7
 type Interval struct{ Lo, Hi float64 }
 
 // Types is a set of element types.
-type Types uint8
+type Types uint16
 
-// The sets that operations work on.
+// The sets that operations work on. An operation on types for storage computes in their wide types and rounds its
+// result once, see Def.Types. Small integers have an order, but no arithmetic, which would overflow unnoticed.
 const (
-	Floats   Types = 1<<device.Float32 | 1<<device.Float64
-	Numbers  Types = Floats | Integers
-	Integers Types = 1 << device.Int64
-	Bools    Types = 1 << device.Bool
-	All      Types = Numbers | Bools
+	FullFloats Types = 1<<device.Float32 | 1<<device.Float64
+	Floats     Types = FullFloats | 1<<device.Float16 | 1<<device.BFloat16
+	Integers   Types = 1 << device.Int64
+	Numbers    Types = Floats | Integers
+	Ordered    Types = Numbers | 1<<device.Int32 | 1<<device.Uint8
+	Bools      Types = 1 << device.Bool
+	All        Types = Ordered | Bools
 )
 
-const numTypes = device.Bool + 1
+const numTypes = device.NumDTypes
 
 // Has reports whether dt is in the set.
 func (s Types) Has(dt device.DType) bool { return s>>dt&1 != 0 }
@@ -205,6 +211,7 @@ type Plan struct {
 
 	Shape device.Shape // of the result
 	DType device.DType // of the result
+	Wide  bool         // Run has planned for operands of a type for storage; the result has the wide type
 	Cmd   device.Command
 	Cost  int64 // estimated nanoseconds
 }
@@ -234,24 +241,26 @@ func (d *Def) compile(dt device.DType) *device.Kernel {
 	x := d.operands(dt)
 	in := make([]device.DType, d.Tensors)
 	for i := range in {
-		in[i] = x[i].DType()
+		in[i] = d.operand(i, dt)
 	}
 	e := d.Expr(x...)
-	if e.DType() != d.Elements(dt) {
+	if e.DType() != d.Elements(dt).Wide() {
 		panic(fmt.Sprintf("op: %s of %v makes %v", d.Name, dt, e.DType()))
 	}
+	e = kernel.Cast(e, d.Elements(dt))
 	d.kernels[dt].CompareAndSwap(nil, device.NewKernel(d.Name, device.Map, e, e.DType(), in...))
 	return d.kernels[dt].Load()
 }
 
-// operands returns the arguments of Expr for element type dt.
+// operands returns the arguments of Expr for element type dt, of its wide type.
 func (d *Def) operands(dt device.DType) []*kernel.Expr {
 	x := make([]*kernel.Expr, 0, d.Tensors+d.Scalars)
 	for i := range d.Tensors {
-		x = append(x, kernel.Arg(i, d.operand(i, dt)))
+		of := d.operand(i, dt)
+		x = append(x, kernel.Cast(kernel.Arg(i, of), of.Wide()))
 	}
 	for i := range d.Scalars {
-		x = append(x, kernel.Imm(i, dt))
+		x = append(x, kernel.Imm(i, dt.Wide()))
 	}
 	return x
 }
@@ -266,6 +275,10 @@ func (d *Def) Lifted(name string) *Def {
 	d.lifted.CompareAndSwap(nil, &Def{Name: name, Types: d.Types & Floats, Tensors: d.Tensors + 1, Bool: d.Bool, Unlisted: true, Expr: d.Expr})
 	return d.lifted.Load()
 }
+
+// Widens reports whether d is a structural operation that computes, so that operands of a type for storage have to be
+// converted to their wide type first. One made by SumOf converts the results that it adds up.
+func (d *Def) Widens() bool { return d.Run != nil && d.Types != All && d.each == nil }
 
 // Operand returns the element type of operand i of a structural operation on tensors of type dt.
 func (d *Def) Operand(i int, dt device.DType) device.DType {

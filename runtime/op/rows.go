@@ -93,6 +93,14 @@ func rowFunc(name string, f kernel.RowFunc) func(*Plan) {
 // batchNorm is the batching rule. If a vector differs between examples, it multiplies and adds in
 // separate operations.
 func batchNorm(b Builder, s *Batch) Value {
+	if of := s.In[0].DType(); of.IsStorage() && s.Has != 1 { // nothing is rounded between the operations
+		wide := *s
+		wide.In = make([]Value, len(s.In))
+		for i, x := range s.In {
+			wide.In[i] = widen(b, x)
+		}
+		return b.Structural(As, Attr{DType: of}, batchNorm(b, &wide))
+	}
 	a := s.Attr
 	if s.Has == 1 {
 		a.Axis++

@@ -98,7 +98,7 @@ var (
 	// ArgSort gives the indices along Attr.Axis of the Attr.To least elements in increasing order, or
 	// with Attr.Back of the greatest in decreasing order.
 	ArgSort = define(&Def{
-		Name: "ArgSort", Types: Numbers, Unlisted: true,
+		Name: "ArgSort", Types: Ordered, Unlisted: true,
 		Run: func(p *Plan) {
 			x, axis, k := p.In[0], p.Attr.Axis, p.Attr.To
 			p.Shape, p.DType = slices.Clone(x.Shape), device.Int64

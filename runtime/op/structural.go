@@ -32,14 +32,14 @@ var (
 		},
 	})
 	Max = define(&Def{
-		Name: "Max", Types: Numbers, Reduces: true, Batch: batchAxes,
+		Name: "Max", Types: Ordered, Reduces: true, Batch: batchAxes,
 		Doc:   "returns the greatest element along the given axes, or of all; NaN if one of the elements is NaN. Max of no elements panics. The gradient is shared equally by the elements that are the greatest, or by those that are NaN.",
 		Run:   reduction("Max", device.Reduce, kernel.ReduceMax),
 		Saves: 1<<0 | SavesResult,
 		VJP:   extremum,
 	})
 	Min = define(&Def{
-		Name: "Min", Types: Numbers, Reduces: true, Batch: batchAxes,
+		Name: "Min", Types: Ordered, Reduces: true, Batch: batchAxes,
 		Doc:   "returns the least element along the given axes, or of all; NaN if one of the elements is NaN. Min of no elements panics. The gradient is shared equally by the elements that are the least, or by those that are NaN.",
 		Run:   reduction("Min", device.Reduce, kernel.ReduceMin),
 		Saves: 1<<0 | SavesResult,
@@ -56,13 +56,13 @@ var (
 		Run: reduction("Any", device.Reduce, kernel.ReduceAny),
 	})
 	ArgMax = define(&Def{
-		Name: "ArgMax", Types: Numbers, Reduces: true, Batch: batchAxes,
+		Name: "ArgMax", Types: Ordered, Reduces: true, Batch: batchAxes,
 		Doc: "returns the index of the greatest element along the given axes, or of all, as an int64 tensor; over several axes it counts in row-major order. " +
 			"Of equal elements the first is taken, and the first NaN if there is one; 0 and -0 are equal. ArgMax of no elements panics.",
 		Run: reduction("ArgMax", device.ArgReduce, kernel.ReduceMax),
 	})
 	ArgMin = define(&Def{
-		Name: "ArgMin", Types: Numbers, Reduces: true, Batch: batchAxes,
+		Name: "ArgMin", Types: Ordered, Reduces: true, Batch: batchAxes,
 		Doc: "returns the index of the least element along the given axes, or of all, as an int64 tensor; over several axes it counts in row-major order. " +
 			"Of equal elements the first is taken, and the first NaN if there is one; 0 and -0 are equal. ArgMin of no elements panics.",
 		Run: reduction("ArgMin", device.ArgReduce, kernel.ReduceMin),
@@ -80,12 +80,18 @@ func reduction(name string, code device.Code, r kernel.Reducer) func(*Plan) {
 			p.wrong(name, MistakeEmpty, 1)
 		}
 		in := p.Types[0]
-		p.DType = in
-		if code == device.ArgReduce {
+		var body device.Body = r
+		switch {
+		case code == device.ArgReduce:
 			p.DType = device.Int64
+		case in.IsStorage():
+			p.DType, p.Wide = in.Wide(), true
+			body = kernel.FoldOf{By: r, Expr: kernel.Cast(kernel.Arg(0, in), in.Wide())}
+		default:
+			p.DType = in
 		}
 		p.Cmd.Kernel = kernels.of(in, func() *device.Kernel {
-			return device.NewKernel(name, code, r, p.DType, in)
+			return device.NewKernel(name, code, body, p.DType, in)
 		})
 		p.Cost = int64(x.Shape.Size())
 	}
@@ -172,7 +178,7 @@ var (
 	// As reads Attr.DType.
 	As = define(&Def{
 		Name: "As", Types: All,
-		Doc: "returns t's elements converted to dtype: rounded to the nearest, ties to even; to int64 truncated, what is out of range to the nearest int64 and NaN to 0; to bool what is not 0. True is 1.",
+		Doc: "returns t's elements converted to dtype: rounded to the nearest, ties to even; to integers truncated, what is out of range to the nearest integer and NaN to 0; from int64 to smaller integers wrapped around; to bool what is not 0. True is 1.",
 		Run: func(p *Plan) {
 			from, to := p.Types[0], p.Attr.DType
 			p.Shape, p.DType = p.In[0].Shape, to

@@ -35,10 +35,12 @@ func sumOf(name string, d *Def) func(*Plan) {
 			}
 		}
 		p.fold(shape, d.Tensors)
-		p.DType = p.Types[0]
-		p.Cmd.Kernel = kernels.of(p.DType, func() *device.Kernel {
-			each := d.Kernel(p.Types[0])
-			return device.NewKernel(name, device.Reduce, kernel.FoldOf{By: kernel.ReduceSum, Expr: each.Body.(*kernel.Expr)}, each.Out, each.In...)
+		of := p.Types[0]
+		p.DType, p.Wide = of.Wide(), of.IsStorage()
+		p.Cmd.Kernel = kernels.of(of, func() *device.Kernel {
+			each := d.Kernel(of)
+			e := kernel.Cast(each.Body.(*kernel.Expr), of.Wide()) // of results that have been rounded
+			return device.NewKernel(name, device.Reduce, kernel.FoldOf{By: kernel.ReduceSum, Expr: e}, of.Wide(), each.In...)
 		})
 		p.Cost = 2 * int64(shape.Size())
 	}

@@ -105,16 +105,22 @@ func broadcastArgs(shape device.Shape, in []*Tensor) *device.Args {
 	return args
 }
 
-// immediate returns the bits of the constant c, converted to the element type of the last operand. It panics if
-// that type is int64 and notInt objects to c.
+// immediate returns the bits of the constant c, converted to the element type of the last operand, in the type that its
+// elements are computed in. It panics if that type is int64 and notInt objects to c, or c is none of a smaller type.
 func immediate(d *op.Def, c float64, in []*Tensor) uint64 {
 	switch dt := in[len(in)-1].dtype; dt {
 	case device.Float32:
 		return uint64(math.Float32bits(float32(c)))
 	case device.Float64:
 		return math.Float64bits(c)
+	case device.Float16, device.BFloat16:
+		return kernel.WideBits(kernel.BitsOf(c, dt), dt)
 	default:
-		if text := notInt(c); text != "" {
+		text := notInt(c)
+		if text == "" {
+			text = notSmall(int64(c), dt)
+		}
+		if text != "" {
 			wrong(d.Name, text, in...)
 		}
 		return kernel.Bits(int64(c))
@@ -129,6 +135,14 @@ func notInt(c float64) string {
 		return op.MistakeScalar
 	case math.Abs(c) >= 1<<53:
 		return op.MistakeExact + ": FullInt, AddInt and the like take an int64"
+	}
+	return ""
+}
+
+// notSmall returns why c can't be a constant of type dt, of integers, or "" if it can.
+func notSmall(c int64, dt DType) string {
+	if dt.IsStorage() && int64(kernel.WideBits(uint64(c), dt)) != c {
+		return fmt.Sprintf("%s: %d is no %v", op.MistakeRounds, c, dt)
 	}
 	return ""
 }
@@ -207,17 +221,62 @@ func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Te
 	if _, ok := sizeOf(p.Shape); !ok {
 		panic(impossible(d.Name, p.Shape))
 	}
+	if n > 0 && in[0].dtype.IsStorage() && d.Widens() && !p.Wide {
+		dt := p.DType
+		*p = op.Plan{}
+		plans.Put(p)
+		return inWider(d, a, in, dt, tracked)
+	}
 
-	out := newResult(dev, p.DType, p.Shape, tracked)
+	out := newResult(dev, p.DType, p.Shape, tracked && !p.Wide)
 	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
 	o.Operands[0], o.Shapes[0] = out.storage, &out.shape
 	for i, x := range in[:n] {
 		o.Operands[i+1], o.Shapes[i+1], o.Cmd.Off[i+1] = x.storage, &x.shape, x.off
 	}
 	eng().Enqueue(&o)
+	isWide := p.Wide
 	*p = op.Plan{}
 	plans.Put(p)
+	if isWide {
+		return out.turnInto(in[0].dtype, tracked)
+	}
 	return out
+}
+
+// inWider runs d on operands of a type for storage: it converts them to the type that they are computed in, and the
+// result to dt.
+func inWider(d *op.Def, a op.Attr, in operands, dt DType, tracked bool) *Tensor {
+	for i, x := range in {
+		if x != nil && x.dtype.IsStorage() {
+			in[i] = run(op.As, op.Attr{DType: x.dtype.Wide()}, device.Device{}, operands{x}, false)
+			defer in[i].letGo()
+		}
+	}
+	out := run(d, a, device.Device{}, in, tracked && !dt.IsStorage())
+	if out.dtype == dt {
+		return out
+	}
+	return out.turnInto(dt, tracked)
+}
+
+// turnInto returns t converted to dt, and lets go of t. tracked is as in run.
+func (t *Tensor) turnInto(dt DType, tracked bool) *Tensor {
+	defer t.letGo()
+	return run(op.As, op.Attr{DType: dt}, device.Device{}, operands{t}, tracked)
+}
+
+// inWide returns f of t, converted back to t's type. If that is a type for storage, f gets t in the type that t is
+// computed in, so that the result is rounded once, however many operations f enqueues.
+func (t *Tensor) inWide(f func(t *Tensor) *Tensor) *Tensor {
+	if !t.dtype.IsStorage() {
+		return f(t)
+	}
+	wide := structural(op.As, op.Attr{DType: t.dtype.Wide()}, operands{t}, true)
+	defer wide.letGo()
+	y := f(wide)
+	defer y.letGo()
+	return structural(op.As, op.Attr{DType: t.dtype}, operands{y}, true)
 }
 
 // plans holds empty Plans, so that run need not allocate one each time. A Plan whose Run panics is not put back.

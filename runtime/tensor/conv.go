@@ -210,6 +210,10 @@ func (t *Tensor) MaxPool2D(p Pool) *Tensor {
 //go:noinline
 func (t *Tensor) AvgPool2D(p Pool) *Tensor {
 	t.floats("AvgPool2D")
+	return t.inWide(func(t *Tensor) *Tensor { return t.avgPool(p) })
+}
+
+func (t *Tensor) avgPool(p Pool) *Tensor {
 	w := p.window()
 	sums := structural(op.SumPool2D, op.Attr{Window: w}, operands{t}, true)
 	defer sums.letGo()

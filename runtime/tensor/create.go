@@ -13,15 +13,21 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Source is a Go type whose values [From] takes: one of the element types, or another integer type, whose values
-// become int64.
+// A Source is a Go type whose values [From] takes: one of the element types, or another integer type. Integers become
+// int64.
 type Source interface {
-	device.Element | int | int8 | int16 | int32 | uint8 | uint16 | uint32
+	device.Element | int | int8 | int16 | uint16 | uint32
 }
 
+// Float16Bits and BFloat16Bits are the Go types of the elements of float16 and bfloat16 tensors.
+type (
+	Float16Bits  = device.Float16Bits
+	BFloat16Bits = device.BFloat16Bits
+)
+
 // From returns a tensor with the given elements, in row-major order, on the default device. Without a shape it has one
-// axis. Its element type is that of data, or int64 if data are integers of another type. From copies data. It panics
-// with a *Mistake if the number of elements is not that of the shape.
+// axis. Its element type is that of data, or int64 if data are integers, also of []int32 and []uint8: [Of] keeps those
+// types. From copies data. It panics with a *Mistake if the number of elements is not that of the shape.
 //
 //asyncgen:api host
 //go:noinline
@@ -43,15 +49,29 @@ func FromOn[T Source](dev device.Device, data []T, shape ...int) *Tensor {
 //asyncgen:api host
 //go:noinline
 func TryFrom[T Source](data []T, shape ...int) (*Tensor, error) {
-	shape, m := shapeOf("TryFrom", data, shape)
+	shape, m := shapeOf("TryFrom", data, dtypeFrom[T](), shape)
 	if m != nil {
 		return nil, m
 	}
 	return uploadFrom(device.Device{}, data, shape), nil
 }
 
+// Of is From for data whose type is kept: it makes an int32 tensor of []int32, and a uint8 tensor of []uint8. A float16
+// tensor is made of its bits, []Float16Bits, and a bfloat16 tensor of []BFloat16Bits. See [Tensor.As] for making one of
+// other numbers, and [SliceOf] for the way back.
+//
+//asyncgen:api host
+//go:noinline
+func Of[T device.Element](data []T, shape ...int) *Tensor {
+	s, m := shapeOf("Of", data, device.DTypeOf[T](), shape)
+	if m != nil {
+		panic(m)
+	}
+	return upload(device.Device{}, slices.Clone(data), s)
+}
+
 func from[T Source](name string, dev device.Device, data []T, shape []int) *Tensor {
-	s, m := shapeOf(name, data, shape)
+	s, m := shapeOf(name, data, dtypeFrom[T](), shape)
 	if m != nil {
 		panic(m)
 	}
@@ -68,6 +88,10 @@ func uploadFrom[T Source](dev device.Device, data []T, shape device.Shape) *Tens
 	case []bool:
 		return upload(dev, slices.Clone(data), shape)
 	case []int64:
+		return upload(dev, slices.Clone(data), shape)
+	case []Float16Bits:
+		return upload(dev, slices.Clone(data), shape)
+	case []BFloat16Bits:
 		return upload(dev, slices.Clone(data), shape)
 	case []int:
 		return upload(dev, widened(data), shape)
@@ -105,12 +129,16 @@ func dtypeFrom[T Source]() DType {
 		return Float64
 	case bool:
 		return Bool
+	case Float16Bits:
+		return Float16
+	case BFloat16Bits:
+		return BFloat16
 	}
 	return Int64
 }
 
 // shapeOf checks that data fills shape, and returns the shape.
-func shapeOf[T Source](name string, data []T, shape []int) (device.Shape, *Mistake) {
+func shapeOf[T Source](name string, data []T, dt DType, shape []int) (device.Shape, *Mistake) {
 	if len(shape) == 0 {
 		return device.Shape{len(data)}, nil
 	}
@@ -120,7 +148,7 @@ func shapeOf[T Source](name string, data []T, shape []int) (device.Shape, *Mista
 	}
 	if size != len(data) {
 		return nil, &Mistake{Op: name, Text: fmt.Sprintf("%s: %d elements, want %d", op.MistakeLength, len(data), size),
-			Shapes: []device.Shape{slices.Clone(shape)}, DTypes: []DType{dtypeFrom[T]()}}
+			Shapes: []device.Shape{slices.Clone(shape)}, DTypes: []DType{dt}}
 	}
 	return slices.Clone(shape), nil
 }
@@ -208,8 +236,8 @@ func (m Maker) Zeros(shape ...int) *Tensor { return m.fill("Zeros", 0, shape) }
 //go:noinline
 func (m Maker) Ones(shape ...int) *Tensor { return m.fill("Ones", 1, shape) }
 
-// Full returns a tensor whose elements are all v. For int64 elements it panics with a *Mistake if v is not an integer,
-// or if it is 2^53 or more in size: not every such integer is a float64. FullInt takes those.
+// Full returns a tensor whose elements are all v. For integers it panics with a *Mistake if v is none of their type. For
+// int64 it also does if v is 2^53 or more in size: not every such integer is a float64. FullInt takes those.
 //
 //asyncgen:api host
 //go:noinline
@@ -227,13 +255,18 @@ func (m Maker) fill(name string, v float64, shape []int) *Tensor {
 	return filled(v, s, m.dtype, m.dev)
 }
 
-// exact panics unless the Maker's element type has the numbers vs: an int64 must be an integer that a float64 can say.
+// exact panics unless the Maker's element type has the numbers vs, if it has integers: an int64 must be one that a
+// float64 can say.
 func (m Maker) exact(name string, vs ...float64) {
-	if m.dtype != Int64 {
+	if m.dtype.Wide() != Int64 {
 		return
 	}
 	for _, v := range vs {
-		if text := notInt(v); text != "" {
+		text := notInt(v)
+		if text == "" {
+			text = notSmall(int64(v), m.dtype)
+		}
+		if text != "" {
 			panic(&Mistake{Op: name, Text: fmt.Sprintf("%s: %v", text, v)})
 		}
 	}

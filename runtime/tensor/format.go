@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
 // How tensors print: as arrays do in NumPy, but NaN and infinities as in Go.
@@ -181,9 +183,37 @@ func (p *printer) print() string {
 func (p *printer) each(format string) []string {
 	words := make([]string, len(p.bits))
 	for i, bits := range p.bits {
-		words[i] = fmt.Sprintf(format, value(bits, p.t.dtype))
+		v := value(bits, p.t.dtype)
+		if format == "%v" && p.t.dtype.IsFloat() && p.t.dtype.IsStorage() {
+			v = p.decimal(bits)
+		}
+		words[i] = fmt.Sprintf(format, v)
 	}
 	return words
+}
+
+// decimal returns an element as a number to be printed. Package strconv knows the fewest digits that tell a float32 or
+// a float64 from others of its type. For a float16 or bfloat16 they are found here, and the float64 with the same digits
+// is returned.
+func (p *printer) decimal(bits uint64) float64 {
+	dt := p.t.dtype
+	v := number(bits, dt)
+	if !dt.IsStorage() || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	for digits := 0; ; digits++ {
+		if d, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits, 64), 64); err == nil && kernel.BitsOf(d, dt) == bits {
+			return d
+		}
+	}
+}
+
+// size is that of the float that decimal returns, in bits.
+func (p *printer) size() int {
+	if p.t.dtype == Float32 {
+		return 32
+	}
+	return 64
 }
 
 func alignRight(words []string) []string {
@@ -204,7 +234,7 @@ const maxDigits = 8
 // much in size; the limits are NumPy's. Otherwise their points are in one column, and each has only the digits that
 // tell it from other numbers of its type.
 func (p *printer) floats() []string {
-	size := 8 * p.t.dtype.Size()
+	size := p.size()
 	least, greatest := math.Inf(1), 0.0
 	for _, bits := range p.bits {
 		if v := math.Abs(number(bits, p.t.dtype)); v > 0 && !math.IsInf(v, 0) {
@@ -217,7 +247,7 @@ func (p *printer) floats() []string {
 	words, fractions := make([]string, len(p.bits)), make([]int, len(p.bits))
 	widest := 0
 	for i, bits := range p.bits {
-		v := number(bits, p.t.dtype)
+		v := p.decimal(bits)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			words[i], fractions[i] = fmt.Sprint(v), -1
 			continue
@@ -252,7 +282,7 @@ func fixed(v float64, size int) string {
 func (p *printer) scientific(size int) []string {
 	digits := 0
 	for _, bits := range p.bits {
-		s := strconv.FormatFloat(number(bits, p.t.dtype), 'e', -1, size)
+		s := strconv.FormatFloat(p.decimal(bits), 'e', -1, size)
 		if point, exponent := strings.IndexByte(s, '.'), strings.IndexByte(s, 'e'); point >= 0 && exponent > point {
 			digits = max(digits, exponent-point-1)
 		}
@@ -260,7 +290,7 @@ func (p *printer) scientific(size int) []string {
 	digits = min(digits, maxDigits)
 	words := make([]string, len(p.bits))
 	for i, bits := range p.bits {
-		words[i] = strconv.FormatFloat(number(bits, p.t.dtype), 'e', digits, size)
+		words[i] = strconv.FormatFloat(p.decimal(bits), 'e', digits, size)
 		if digits == 0 {
 			words[i] = strings.Replace(words[i], "e", ".e", 1)
 		}

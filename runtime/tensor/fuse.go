@@ -25,9 +25,10 @@ type Fused struct {
 //	})
 //	y := gate.Of(a, b) // the bits of a.Tanh().Mul(b)
 //
-// The operation is defined for float32 and float64. Fuse calls f several times, each time with the operands'
-// elements as expressions of one of these types. x[0].DType() tells which, for constants ([kernel.Const]). The
-// result of f may be a bool. Errors and traces call the operation name.
+// The operation is defined for floating-point types. Fuse calls f several times, each time with the operands'
+// elements as expressions of float32 or float64. x[0].DType() tells which, for constants ([kernel.Const]). The
+// result of f may be a bool. Errors and traces call the operation name. Elements of float16 and bfloat16 are computed
+// in float32, and only the result is rounded.
 //
 // The result has the bits of the primitives done one after the other, and the gradient is the derivative of the
 // expression. A Fused is never freed: call Fuse once, to initialise a variable of the package.
@@ -96,7 +97,7 @@ func (f *Fused) With(scalars ...float64) *Fused {
 
 // Of enqueues the operation on its operands, element by element, with broadcasting. It panics with a [*Mistake]
 // if f takes another number of operands, if it takes constants and has none, if the operands differ in element
-// type or device, if they are neither float32 nor float64, or if they can't be broadcast.
+// type or device, if they are no floating-point numbers, or if they can't be broadcast.
 //
 //asyncgen:api op
 //go:noinline
@@ -132,6 +133,11 @@ func (f *Fused) Sum(axes []int, x ...*Tensor) *Tensor {
 //asyncgen:api op
 //go:noinline
 func (f *Fused) Mean(axes []int, x ...*Tensor) *Tensor {
+	if len(x) > 0 && x[0] != nil && x[0].dtype.IsStorage() {
+		each := elementwise(f.def, [2]float64{}, f.operands(x), true)
+		defer each.letGo()
+		return each.mean(f.def.Name, axes, false)
+	}
 	sum, shape, list := f.add(axes, x)
 	return sum.over(shape, list)
 }

@@ -69,7 +69,7 @@ func (x I64) Tensor(shape ...int) *Tensor {
 	if x.t == nil {
 		return from("From", device.Device{}, []int64{x.v}, shape)
 	}
-	s, m := shapeOf("From", []int64{0}, shape)
+	s, m := shapeOf("From", []int64{0}, Int64, shape)
 	if m != nil {
 		panic(m)
 	}

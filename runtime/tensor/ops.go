@@ -48,9 +48,11 @@ func (t *Tensor) Dot(y *Tensor) *Tensor {
 //go:noinline
 func (t *Tensor) Norm() *Tensor {
 	t.floats("Norm")
-	sum := structural(op.SumSquares, op.Attr{Axes: t.axes("Norm", nil)}, operands{t}, true)
-	defer sum.letGo()
-	return elementwise(op.Root, [2]float64{}, operands{sum}, true)
+	return t.inWide(func(t *Tensor) *Tensor {
+		sum := structural(op.SumSquares, op.Attr{Axes: t.axes("Norm", nil)}, operands{t}, true)
+		defer sum.letGo()
+		return elementwise(op.Root, [2]float64{}, operands{sum}, true)
+	})
 }
 
 // Mean returns the mean over the given axes, or over all if there are none. The mean of no elements is NaN.
@@ -68,7 +70,9 @@ func (t *Tensor) MeanKeep(axes ...int) *Tensor { return t.mean("MeanKeep", axes,
 func (t *Tensor) mean(name string, axes []int, keep bool) *Tensor {
 	t.floats(name)
 	list := t.axes(name, axes)
-	return structural(op.Sum, op.Attr{Axes: list, Keep: keep}, operands{t}, true).over(t.shape, list)
+	return t.inWide(func(t *Tensor) *Tensor {
+		return structural(op.Sum, op.Attr{Axes: list, Keep: keep}, operands{t}, true).over(t.shape, list)
+	})
 }
 
 // over returns t divided by the number of elements in each of its sums: t is a sum over the given axes of a tensor
@@ -82,9 +86,11 @@ func (t *Tensor) over(shape device.Shape, axes []int) *Tensor {
 	return elementwise(op.DivScalar, [2]float64{float64(n)}, operands{t}, true)
 }
 
-// As returns t's elements converted to dtype. Floating-point results are rounded to the nearest, ties to even. To
-// int64, elements are truncated; those out of range become the nearest int64, and NaN becomes 0. To bool,
-// everything but 0 becomes true; from bool, true becomes 1. If t has that type already, the result is a view of it.
+// As returns t's elements converted to dtype. Floating-point results are rounded to the nearest, once, ties to even;
+// what is too large for a float16 becomes infinite. To integers, floating-point elements are truncated; those out of
+// range become the nearest integer, and NaN becomes 0. An int64 that is out of range of an int32 or uint8 wraps around,
+// as in Go, and so does an int32. To bool, everything but 0 becomes true; from bool, true becomes 1. If t has that type
+// already, the result is a view of it.
 //
 //asyncgen:api op batch
 //go:noinline

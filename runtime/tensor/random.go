@@ -124,7 +124,8 @@ func (g *Generator) Uniform(lo, hi float64, shape ...int) *Tensor {
 //go:noinline
 func (g *Generator) RandInt(lo, hi int, shape ...int) *Tensor { return here().ints(g, lo, hi, shape) }
 
-// Rand returns numbers from [0, 1), drawn from the default generator.
+// Rand returns numbers from [0, 1), drawn from the default generator. A float16 or bfloat16 is a float32 that has been
+// rounded, which may give 1.
 //
 //asyncgen:api draw none
 //go:noinline
@@ -186,19 +187,23 @@ func Uniform(lo, hi float64, shape ...int) *Tensor {
 func RandInt(lo, hi int, shape ...int) *Tensor { return here().ints(defaultGenerator, lo, hi, shape) }
 
 func (m Maker) draw(g *Generator, name string, d *op.Def, shape []int) *Tensor {
-	a := op.Attr{Shape: checked(name, shape), DType: m.dtype}
+	a := op.Attr{Shape: checked(name, shape), DType: m.dtype.Wide()}
 	if !d.Types.Has(m.dtype) {
 		wrong(name, op.MistakeType+" (it takes "+d.Types.String()+")")
 	}
 	Changing(g)
 	a.Key, a.Pos = g.advance(a.Shape.Size())
-	return create(d, a, m.dev)
+	return m.convert(create(d, a, m.dev))
 }
 
 func (m Maker) uniform(g *Generator, lo, hi float64, shape []int) *Tensor {
-	u := m.draw(g, "Uniform", op.Uniform, shape)
+	wide := Maker{m.dev, m.dtype}
+	if m.dtype.IsFloat() {
+		wide.dtype = m.dtype.Wide() // so that it is rounded once
+	}
+	u := wide.draw(g, "Uniform", op.Uniform, shape)
 	defer u.letGo()
-	return elementwise(op.Scale, [2]float64{hi - lo, lo}, operands{u}, false)
+	return m.convert(elementwise(op.Scale, [2]float64{hi - lo, lo}, operands{u}, false))
 }
 
 func (m Maker) ints(g *Generator, lo, hi int, shape []int) *Tensor {

@@ -78,20 +78,20 @@ func (t *Tensor) ItemContext(ctx context.Context) (float64, error) {
 	return number(bits, t.dtype), nil
 }
 
-// ItemInt returns the value of a one-element int64 or bool tensor. True is 1. It panics if t has another type, or
-// unless it has exactly one element.
+// ItemInt returns the value of a one-element tensor of integers or bools. True is 1. It panics if t has another type,
+// or unless it has exactly one element.
 //
 //asyncgen:api read index=I64
 //go:noinline
 func (t *Tensor) ItemInt() int64 {
 	t.whole("ItemInt")
-	return int64(t.item("ItemInt"))
+	return int64(kernel.WideBits(t.item("ItemInt"), t.dtype))
 }
 
-// whole panics unless t is an int64 or bool tensor. The panic names the given method.
+// whole panics unless t has integers or bools. The panic names the given method.
 func (t *Tensor) whole(name string) {
 	if t.dtype.IsFloat() {
-		wrong(name, op.MistakeType+" (it takes int64 or bool: convert with As)", t)
+		wrong(name, op.MistakeType+" (it takes "+(op.All&^op.Floats).String()+": convert with As)", t)
 	}
 }
 
@@ -121,14 +121,14 @@ func (t *Tensor) At(index ...int) float64 {
 	return v
 }
 
-// AtInt returns the element of an int64 or bool tensor at index, which is as in At. True is 1. It panics if t has
+// AtInt returns the element of a tensor of integers or bools at index, which is as in At. True is 1. It panics if t has
 // another type or if the index is out of range.
 //
 //asyncgen:api read
 //go:noinline
 func (t *Tensor) AtInt(index ...int) int64 {
 	t.whole("AtInt")
-	return int64(t.at("AtInt", index))
+	return int64(kernel.WideBits(t.at("AtInt", index), t.dtype))
 }
 
 // at waits for t and returns the bits of the element at index.
@@ -189,8 +189,8 @@ func (t *Tensor) Int64s() []int64 { return slice[int64](t, "Int64s") }
 //go:noinline
 func (t *Tensor) Bools() []bool { return slice[bool](t, "Bools") }
 
-// SliceOf returns a copy of the elements of a tensor of type T, in row-major
-// order. It panics if t has another type.
+// SliceOf returns a copy of the elements of a tensor of type T, in row-major order. It panics if t has another type. It
+// is the inverse of [Of]: the elements of a float16 tensor are Float16Bits, which have a method Float32.
 //
 //asyncgen:api read 0
 //go:noinline
@@ -353,15 +353,15 @@ func (t *Tensor) loadOnce(ctx context.Context, name string, at int) (uint64, err
 // element returns the bits of the element at the given place in t's storage, which is ready and in host memory.
 func (t *Tensor) element(at int) (bits uint64) {
 	b := t.storage.Buffer()
-	switch t.dtype {
-	case Float32:
-		bits = uint64(math.Float32bits(device.Slice[float32](b, at, 1)[0]))
-	case Float64:
-		bits = math.Float64bits(device.Slice[float64](b, at, 1)[0])
-	case Int64:
-		bits = uint64(device.Slice[int64](b, at, 1)[0])
+	switch t.dtype.Size() {
+	case 1:
+		bits = kernel.Bits(device.Slice[uint8](b, at, 1)[0])
+	case 2:
+		bits = kernel.Bits(device.Slice[Float16Bits](b, at, 1)[0])
+	case 4:
+		bits = kernel.Bits(device.Slice[int32](b, at, 1)[0])
 	default:
-		bits = kernel.Bits(device.Slice[bool](b, at, 1)[0])
+		bits = kernel.Bits(device.Slice[int64](b, at, 1)[0])
 	}
 	runtime.KeepAlive(b) // its memory is reused when nothing refers to it, which a slice of it does not
 	return bits
@@ -369,7 +369,7 @@ func (t *Tensor) element(at int) (bits uint64) {
 
 // number converts the bits of an element to a float64.
 func number(bits uint64, dt DType) float64 {
-	switch dt {
+	switch bits = kernel.WideBits(bits, dt); dt.Wide() {
 	case Float32:
 		return float64(math.Float32frombits(uint32(bits)))
 	case Float64:
@@ -378,15 +378,21 @@ func number(bits uint64, dt DType) float64 {
 	return float64(int64(bits))
 }
 
-// value converts the bits of an element to a Go value.
+// value converts the bits of an element to a Go value. That of a float16 or bfloat16 is a float32.
 func value(bits uint64, dt DType) any {
 	switch dt {
+	case Float16, BFloat16:
+		return value(kernel.WideBits(bits, dt), Float32)
 	case Float32:
 		return math.Float32frombits(uint32(bits))
 	case Float64:
 		return math.Float64frombits(bits)
 	case Int64:
 		return int64(bits)
+	case Int32:
+		return int32(bits)
+	case Uint8:
+		return uint8(bits)
 	}
 	return bits != 0
 }

@@ -35,6 +35,11 @@ func (t *Tensor) LogSoftmax(axis int) *Tensor {
 func (t *Tensor) LogSumExp(axes ...int) *Tensor {
 	t.floats("LogSumExp")
 	list := t.axes("LogSumExp", axes)
+	return t.inWide(func(t *Tensor) *Tensor { return t.logSumExp(list) })
+}
+
+// logSumExp is LogSumExp over axes that are sorted and in range.
+func (t *Tensor) logSumExp(list []int) *Tensor {
 	if t.reducesNothing(list) {
 		sums := structural(op.Sum, op.Attr{Axes: list}, operands{t}, true)
 		defer sums.letGo()

@@ -103,12 +103,18 @@ type result struct {
 // DType is the type of a tensor's elements.
 type DType = device.DType
 
-// The element types.
+// The element types. The last four are for storage. Tensors of them are made, read, moved, viewed and converted like
+// others. Elements of Float16 and BFloat16 are computed in float32: each operation rounds its result once. Int32 and
+// Uint8 can be compared, but arithmetic wants them converted with [Tensor.As], as it would soon overflow.
 const (
-	Float32 = device.Float32
-	Float64 = device.Float64
-	Int64   = device.Int64
-	Bool    = device.Bool
+	Float32  = device.Float32
+	Float64  = device.Float64
+	Int64    = device.Int64
+	Bool     = device.Bool
+	Float16  = device.Float16
+	BFloat16 = device.BFloat16
+	Int32    = device.Int32
+	Uint8    = device.Uint8
 )
 
 // A Mistake is the value that a call panics with when the program asks for something impossible.

@@ -200,13 +200,11 @@ func (e *Engine) enqueueLinked(st *stream, op *Op, foreign *Storage, access uint
 }
 
 // A kernelSet holds one kernel for each element type.
-type kernelSet [len(dtypes) + 1]*device.Kernel
-
-var dtypes = [...]device.DType{device.Float32, device.Float64, device.Int64, device.Bool}
+type kernelSet [device.NumDTypes]*device.Kernel
 
 // makeKernels returns kernels for all element types, which do what code says.
 func makeKernels(name string, code device.Code) (set kernelSet) {
-	for _, dt := range dtypes {
+	for _, dt := range device.DTypes() {
 		set[dt] = device.NewKernel(name, code, nil, dt, dt)
 	}
 	return set
