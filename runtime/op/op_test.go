@@ -62,38 +62,50 @@ func takesTensors(d *op.Def) bool {
 // Expressions, evaluated one by one without a device, give what the references give.
 func TestExpressions(t *testing.T) {
 	r := newRand(t)
-	for _, d := range op.List() {
-		if d.Expr == nil {
-			continue
+	for _, isStorage := range []bool{false, true} {
+		for _, d := range op.List() {
+			for _, dt := range device.DTypes() {
+				if d.Expr != nil && d.Types.Has(dt) && dt.IsStorage() == isStorage {
+					checkExpression(t, r, d, dt)
+				}
+			}
 		}
-		for _, dt := range device.DTypes() {
-			if !d.Types.Has(dt) {
+	}
+}
+
+// checkExpression compares the expression of d for elements of type dt with d.Ref.
+func checkExpression(t *testing.T, r *rand.Rand, d *op.Def, dt device.DType) {
+	t.Helper()
+	k := d.Kernel(dt)
+	if k != d.Kernel(dt) {
+		t.Errorf("%v: another kernel every time", d)
+	}
+	e := k.Body.(*kernel.Expr)
+	for range 200 {
+		args, bits := arguments(r, d, dt)
+		got := kernel.Value[float64](eval(kernel.Cast(e, device.Float64), bits, d.Tensors))
+		want := d.Ref(args...)
+		switch dt.Wide() {
+		case device.Float32:
+			want = float64(float32(want))
+		case device.Int64:
+			want = math.Trunc(want)
+		}
+		ulp := math.Nextafter(math.Abs(want), math.Inf(1)) - math.Abs(want)
+		allowed := (d.ULP + 0.5) * ulp
+		if dt.Wide() == device.Float32 {
+			allowed *= 1 << 29
+		}
+		if out := d.Elements(dt); out.IsFloat() && out.IsStorage() {
+			// One rounding more, of numbers with 11 or 8 digits. It may overflow, and small ones have fewer digits.
+			if value(kernel.BitsOf(want, out), out) == got {
 				continue
 			}
-			k := d.Kernel(dt)
-			if k != d.Kernel(dt) {
-				t.Errorf("%v: another kernel every time", d)
-			}
-			e := k.Body.(*kernel.Expr)
-			for range 200 {
-				args, bits := arguments(r, d, dt)
-				got := kernel.Value[float64](eval(kernel.Cast(e, device.Float64), bits, d.Tensors))
-				want := d.Ref(args...)
-				switch dt {
-				case device.Float32:
-					want = float64(float32(want))
-				case device.Int64:
-					want = math.Trunc(want)
-				}
-				unit := math.Nextafter(math.Abs(want), math.Inf(1)) - math.Abs(want)
-				if dt == device.Float32 {
-					unit *= 1 << 29
-				}
-				if !(math.Abs(got-want) <= (d.ULP+0.5)*unit) {
-					t.Errorf("%v of %v %v is %v, want %v", d, dt, args, got, want)
-					break
-				}
-			}
+			allowed += ulp * map[device.DType]float64{device.Float16: 1 << 41, device.BFloat16: 1 << 44}[out]
+		}
+		if !(math.Abs(got-want) <= allowed) {
+			t.Errorf("%v of %v %v is %v, want %v", d, dt, args, got, want)
+			return
 		}
 	}
 }
@@ -101,6 +113,11 @@ func TestExpressions(t *testing.T) {
 // eval evaluates e for operands and then constants.
 func eval(e *kernel.Expr, bits []uint64, tensors int) uint64 {
 	return e.Eval(bits[:tensors], append(slices.Clone(bits[tensors:]), 0, 0))
+}
+
+// value returns the value of type dt with these Bits as a float64.
+func value(bits uint64, dt device.DType) float64 {
+	return kernel.Value[float64](kernel.Cast(kernel.Arg(0, dt), device.Float64).Eval([]uint64{bits}, nil))
 }
 
 // arguments draws operands and constants of d from its domain, in the type dt.
@@ -114,15 +131,18 @@ func arguments(r *rand.Rand, d *op.Def, dt device.DType) (args []float64, bits [
 		if d.Cond && i == 0 {
 			of = device.Bool
 		}
-		switch of {
-		case device.Float32:
-			v = float64(float32(v))
+		switch of.Wide() {
 		case device.Int64:
 			v = math.Round(v)
 		case device.Bool:
 			v = float64(r.IntN(2))
 		}
-		args, bits = append(args, v), append(bits, kernel.BitsOf(v, of))
+		b := kernel.BitsOf(v, of)
+		args = append(args, value(b, of))
+		if i >= d.Tensors {
+			b = kernel.WideBits(b, of)
+		}
+		bits = append(bits, b)
 	}
 	return args, bits
 }
@@ -288,7 +308,7 @@ func TestMistake(t *testing.T) {
 
 func TestTypes(t *testing.T) {
 	for got, want := range map[string]string{
-		op.Floats.String(): "float32 or float64", op.All.String(): "float32 or float64 or int64 or bool", op.Types(0).String(): "",
+		op.FullFloats.String(): "float32 or float64", op.All.String(): "float32 or float64 or int64 or bool or float16 or bfloat16 or int32 or uint8", op.Types(0).String(): "",
 		op.Add.String(): "Add", fmt.Sprint(op.Eq.Elements(device.Int64), op.Add.Elements(device.Int64)): "bool int64",
 	} {
 		if got != want {

@@ -83,7 +83,7 @@ func checkElementwise(t *testing.T, r *rand.Rand, on device.Device, d *op.Def,
 		want.data = append(want.data, reference(d, want.dtype, args))
 	}
 	ulp := d.ULP
-	if dt == tensor.Int64 {
+	if !dt.IsFloat() {
 		ulp = 0
 	}
 	what := fmt.Sprintf("%s %v %v", d.Name, dt, shapes)
@@ -96,6 +96,8 @@ func reference(d *op.Def, dt device.DType, args []float64) float64 {
 	switch dt {
 	case tensor.Float32:
 		return float64(float32(v))
+	case tensor.Float16, tensor.BFloat16:
+		return rounded(float64(float32(v)), dt) // computed in float32
 	case tensor.Int64:
 		return math.Trunc(v)
 	}

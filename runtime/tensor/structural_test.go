@@ -53,6 +53,9 @@ func TestReductions(t *testing.T) {
 					if dt == tensor.Int64 { // products would wrap around
 						in = op.Interval{Lo: -1, Hi: 1}
 					}
+					if dt == tensor.Float16 { // they would be infinite
+						in = op.Interval{Lo: 0.95, Hi: 1.05}
+					}
 					a := random(r, dt, shape, in)
 					for axes := range 1 << len(shape) {
 						checkReduction(t, red.def, red.call, asView(r, a, on), a, subset(axes, len(shape)), false)

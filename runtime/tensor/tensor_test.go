@@ -65,12 +65,56 @@ func (a array) tensor(on device.Device) *tensor.Tensor {
 		return upload[float64](on, a)
 	case tensor.Int64:
 		return upload[int64](on, a)
+	case tensor.Int32, tensor.Uint8, tensor.Float16, tensor.BFloat16:
+		bits := make([]uint64, len(a.data))
+		for i, v := range a.data {
+			bits[i] = kernel.BitsOf(v, a.dtype)
+		}
+		return ofBits(a.dtype, bits).To(on).Reshape(a.shape...)
 	}
 	data := make([]bool, len(a.data))
 	for i, v := range a.data {
 		data[i] = v != 0
 	}
 	return tensor.FromOn(on, data).Reshape(a.shape...)
+}
+
+// ofBits returns a tensor of a type for storage whose elements have these Bits.
+func ofBits(dt device.DType, bits []uint64) *tensor.Tensor {
+	switch dt {
+	case tensor.Int32:
+		return tensor.Of(valuesOf[int32](bits))
+	case tensor.Uint8:
+		return tensor.Of(valuesOf[uint8](bits))
+	case tensor.Float16:
+		return tensor.Of(valuesOf[tensor.Float16Bits](bits))
+	}
+	return tensor.From(valuesOf[tensor.BFloat16Bits](bits))
+}
+
+func valuesOf[T device.Element](bits []uint64) []T {
+	data := make([]T, len(bits))
+	for i, b := range bits {
+		data[i] = kernel.Value[T](b)
+	}
+	return data
+}
+
+// rounded returns v in the type dt, as a float64.
+func rounded(v float64, dt device.DType) float64 {
+	switch dt {
+	case tensor.Float32:
+		return float64(float32(v))
+	case tensor.Float16:
+		return float64(device.ToFloat16(device.OddFloat32(v)).Float32())
+	case tensor.BFloat16:
+		return float64(device.ToBFloat16(device.OddFloat32(v)).Float32())
+	case tensor.Int64, tensor.Int32:
+		return math.Round(v)
+	case tensor.Uint8:
+		return math.Round(math.Abs(v))
+	}
+	return v
 }
 
 func upload[T float32 | float64 | int64](on device.Device, a array) *tensor.Tensor {
@@ -86,15 +130,10 @@ func random(r *rand.Rand, dt device.DType, shape []int, in op.Interval) array {
 	a := array{dt, shape, make([]float64, device.Shape(shape).Size())}
 	for i := range a.data {
 		v := in.Lo + (in.Hi-in.Lo)*r.Float64()
-		switch dt {
-		case tensor.Float32:
-			v = float64(float32(v))
-		case tensor.Int64:
-			v = math.Round(v)
-		case tensor.Bool:
+		if dt == tensor.Bool {
 			v = float64(r.IntN(2))
 		}
-		a.data[i] = v
+		a.data[i] = rounded(v, dt)
 	}
 	return a
 }
@@ -149,6 +188,22 @@ func values(x *tensor.Tensor) []float64 {
 		for _, v := range x.Bools() {
 			all = append(all, float64(kernel.Bits(v)))
 		}
+	case tensor.Float16:
+		for _, v := range tensor.SliceOf[tensor.Float16Bits](x) {
+			all = append(all, float64(v.Float32()))
+		}
+	case tensor.BFloat16:
+		for _, v := range tensor.SliceOf[tensor.BFloat16Bits](x) {
+			all = append(all, float64(v.Float32()))
+		}
+	case tensor.Int32:
+		for _, v := range tensor.SliceOf[int32](x) {
+			all = append(all, float64(v))
+		}
+	case tensor.Uint8:
+		for _, v := range tensor.SliceOf[uint8](x) {
+			all = append(all, float64(v))
+		}
 	}
 	return all
 }
@@ -162,9 +217,13 @@ func ulps(dt device.DType, got, want float64) float64 {
 		return math.Inf(1)
 	}
 	unit := math.Nextafter(math.Abs(want), math.Inf(1)) - math.Abs(want)
-	if dt == tensor.Float32 {
-		w := float32(math.Abs(want))
+	switch w := float32(math.Abs(want)); dt {
+	case tensor.Float32:
 		unit = float64(math.Nextafter32(w, float32(math.Inf(1))) - w)
+	case tensor.Float16:
+		unit = float64((device.ToFloat16(w) + 1).Float32() - device.ToFloat16(w).Float32())
+	case tensor.BFloat16:
+		unit = float64((device.ToBFloat16(w) + 1).Float32() - device.ToBFloat16(w).Float32())
 	}
 	return math.Abs(got-want) / unit
 }
