@@ -54,14 +54,8 @@ func ToBFloat16(x float32) BFloat16Bits {
 	return BFloat16Bits((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// Float32 returns the value of h, exactly. A NaN is quiet.
-func (h BFloat16Bits) Float32() float32 {
-	b := uint32(h) << 16
-	if b&0x7fffffff > 0x7f800000 {
-		b |= 0x400000
-	}
-	return math.Float32frombits(b)
-}
+// Float32 returns the value of h, exactly.
+func (h BFloat16Bits) Float32() float32 { return math.Float32frombits(uint32(h) << 16) }
 
 // OddFloat32 rounds x to a float32 so that rounding the result to a type of fewer significant bits, to nearest, gives
 // what rounding x itself gives: where x is not a float32, it takes the neighbour whose last bit is 1. That is rounding

@@ -193,8 +193,8 @@ func (p *printer) each(format string) []string {
 }
 
 // decimal returns an element as a number to be printed. Package strconv knows the fewest digits that tell a float32 or
-// a float64 from others of its type. For a float16 or bfloat16 they are found here, and the float64 with the same digits
-// is returned.
+// a float64 from others of its type. Those of a float16 or bfloat16 are found here, and the result is the float64 that
+// has the same digits.
 func (p *printer) decimal(bits uint64) float64 {
 	dt := p.t.dtype
 	v := number(bits, dt)

@@ -874,11 +874,7 @@ ushort ag_to_bf16(float x) {
 	return (ushort)((b + 0x7fffu + (b >> 16 & 1u)) >> 16);
 }
 
-float ag_from_bf16(ushort h) {
-	uint b = (uint)h << 16;
-	if ((b & 0x7fffffffu) > 0x7f800000u) b |= 0x400000u;
-	return AG_FLOAT32(b);
-}
+float ag_from_bf16(ushort h) { return AG_FLOAT32((uint)h << 16); }
 
 float ag_odd_f64(double x) {
 	float y = (float)x;

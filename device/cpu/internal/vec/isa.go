@@ -11,7 +11,7 @@ type ISA uint8
 
 const (
 	Go     ISA = iota // the twins, on any machine
-	AVX2              // with FMA, BMI1 and BMI2
+	AVX2              // with FMA, BMI1, BMI2 and F16C
 	AVX512            // F, DQ, BW and VL, with what AVX2 has
 	isas
 )

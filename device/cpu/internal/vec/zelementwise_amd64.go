@@ -1018,6 +1018,56 @@ func castBoolToFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Poin
 //go:noescape
 func castBoolToInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// castFloat16ToFloat32AVX512 is dst[i] = float32(x[i]), for i < n.
+//
+//go:noescape
+func castFloat16ToFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castFloat32ToFloat16AVX512 is dst[i] = float16(x[i]), for i < n.
+//
+//go:noescape
+func castFloat32ToFloat16AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castBFloat16ToFloat32AVX512 is dst[i] = float32(x[i]), for i < n.
+//
+//go:noescape
+func castBFloat16ToFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castFloat32ToBFloat16AVX512 is dst[i] = bfloat16(x[i]), for i < n.
+//
+//go:noescape
+func castFloat32ToBFloat16AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castInt32ToInt64AVX512 is dst[i] = int64(x[i]), for i < n.
+//
+//go:noescape
+func castInt32ToInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castUint8ToInt64AVX512 is dst[i] = int64(x[i]), for i < n.
+//
+//go:noescape
+func castUint8ToInt64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castInt64ToInt32AVX512 is dst[i] = int32(x[i]), for i < n.
+//
+//go:noescape
+func castInt64ToInt32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castInt64ToUint8AVX512 is dst[i] = uint8(x[i]), for i < n.
+//
+//go:noescape
+func castInt64ToUint8AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castFloat64ToFloat16AVX512 is dst[i] = float16(x[i]), for i < n.
+//
+//go:noescape
+func castFloat64ToFloat16AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castFloat64ToBFloat16AVX512 is dst[i] = bfloat16(x[i]), for i < n.
+//
+//go:noescape
+func castFloat64ToBFloat16AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addFloat32AVX2 is dst[i] = x[i] + y[i], for i < n.
 //
 //go:noescape
@@ -1998,6 +2048,46 @@ func castBoolToFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointe
 //go:noescape
 func castBoolToInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// castFloat16ToFloat32AVX2 is dst[i] = float32(x[i]), for i < n.
+//
+//go:noescape
+func castFloat16ToFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castFloat32ToFloat16AVX2 is dst[i] = float16(x[i]), for i < n.
+//
+//go:noescape
+func castFloat32ToFloat16AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castBFloat16ToFloat32AVX2 is dst[i] = float32(x[i]), for i < n.
+//
+//go:noescape
+func castBFloat16ToFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castFloat32ToBFloat16AVX2 is dst[i] = bfloat16(x[i]), for i < n.
+//
+//go:noescape
+func castFloat32ToBFloat16AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castInt32ToInt64AVX2 is dst[i] = int64(x[i]), for i < n.
+//
+//go:noescape
+func castInt32ToInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castUint8ToInt64AVX2 is dst[i] = int64(x[i]), for i < n.
+//
+//go:noescape
+func castUint8ToInt64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castInt64ToInt32AVX2 is dst[i] = int32(x[i]), for i < n.
+//
+//go:noescape
+func castInt64ToInt32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// castInt64ToUint8AVX2 is dst[i] = uint8(x[i]), for i < n.
+//
+//go:noescape
+func castInt64ToUint8AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 func init() {
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Float32, NoScalar}, addFloat32AVX512)
 	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Float32, NoScalar}, addFloat32AVX512Past)
@@ -2201,6 +2291,16 @@ func init() {
 	casts.set(AVX512, castKey{device.Bool, device.Float32}, castBoolToFloat32AVX512)
 	casts.set(AVX512, castKey{device.Bool, device.Float64}, castBoolToFloat64AVX512)
 	casts.set(AVX512, castKey{device.Bool, device.Int64}, castBoolToInt64AVX512)
+	casts.set(AVX512, castKey{device.Float16, device.Float32}, castFloat16ToFloat32AVX512)
+	casts.set(AVX512, castKey{device.Float32, device.Float16}, castFloat32ToFloat16AVX512)
+	casts.set(AVX512, castKey{device.BFloat16, device.Float32}, castBFloat16ToFloat32AVX512)
+	casts.set(AVX512, castKey{device.Float32, device.BFloat16}, castFloat32ToBFloat16AVX512)
+	casts.set(AVX512, castKey{device.Int32, device.Int64}, castInt32ToInt64AVX512)
+	casts.set(AVX512, castKey{device.Uint8, device.Int64}, castUint8ToInt64AVX512)
+	casts.set(AVX512, castKey{device.Int64, device.Int32}, castInt64ToInt32AVX512)
+	casts.set(AVX512, castKey{device.Int64, device.Uint8}, castInt64ToUint8AVX512)
+	casts.set(AVX512, castKey{device.Float64, device.Float16}, castFloat64ToFloat16AVX512)
+	casts.set(AVX512, castKey{device.Float64, device.BFloat16}, castFloat64ToBFloat16AVX512)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float32, NoScalar}, addFloat32AVX2)
 	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Float32, NoScalar}, addFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float32, FirstScalar}, addFloat32FirstAVX2)
@@ -2397,4 +2497,12 @@ func init() {
 	casts.set(AVX2, castKey{device.Bool, device.Float32}, castBoolToFloat32AVX2)
 	casts.set(AVX2, castKey{device.Bool, device.Float64}, castBoolToFloat64AVX2)
 	casts.set(AVX2, castKey{device.Bool, device.Int64}, castBoolToInt64AVX2)
+	casts.set(AVX2, castKey{device.Float16, device.Float32}, castFloat16ToFloat32AVX2)
+	casts.set(AVX2, castKey{device.Float32, device.Float16}, castFloat32ToFloat16AVX2)
+	casts.set(AVX2, castKey{device.BFloat16, device.Float32}, castBFloat16ToFloat32AVX2)
+	casts.set(AVX2, castKey{device.Float32, device.BFloat16}, castFloat32ToBFloat16AVX2)
+	casts.set(AVX2, castKey{device.Int32, device.Int64}, castInt32ToInt64AVX2)
+	casts.set(AVX2, castKey{device.Uint8, device.Int64}, castUint8ToInt64AVX2)
+	casts.set(AVX2, castKey{device.Int64, device.Int32}, castInt64ToInt32AVX2)
+	casts.set(AVX2, castKey{device.Int64, device.Uint8}, castInt64ToUint8AVX2)
 }

@@ -14090,6 +14090,790 @@ done:
 	VZEROUPPER
 	RET
 
+// func castFloat16ToFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castFloat16ToFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*2), Y0
+	VCVTPH2PS Y0, Z0
+	VMOVUPS   32(DX)(CX*2), Y1
+	VCVTPH2PS Y1, Z1
+	VMOVUPS   64(DX)(CX*2), Y2
+	VCVTPH2PS Y2, Z2
+	VMOVUPS   96(DX)(CX*2), Y3
+	VCVTPH2PS Y3, Z3
+	VMOVUPS   Z0, (AX)(CX*4)
+	VMOVUPS   Z1, 64(AX)(CX*4)
+	VMOVUPS   Z2, 128(AX)(CX*4)
+	VMOVUPS   Z3, 192(AX)(CX*4)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*2), Y0
+	VCVTPH2PS Y0, Z0
+	VMOVUPS   Z0, (AX)(CX*4)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU16.Z (DX)(CX*2), K1, Y0
+	VCVTPH2PS   Y0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat32ToFloat16AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castFloat32ToFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*4), Z0
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVUPS   64(DX)(CX*4), Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VMOVUPS   128(DX)(CX*4), Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VMOVUPS   192(DX)(CX*4), Z3
+	VCVTPS2PH $0x00, Z3, Y3
+	VMOVUPS   Y0, (AX)(CX*2)
+	VMOVUPS   Y1, 32(AX)(CX*2)
+	VMOVUPS   Y2, 64(AX)(CX*2)
+	VMOVUPS   Y3, 96(AX)(CX*2)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*4), Z0
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVUPS   Y0, (AX)(CX*2)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(CX*2)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castBFloat16ToFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castBFloat16ToFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*2), Y0
+	VPMOVZXWD Y0, Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   32(DX)(CX*2), Y1
+	VPMOVZXWD Y1, Z1
+	VPSLLD    $0x10, Z1, Z1
+	VMOVUPS   64(DX)(CX*2), Y2
+	VPMOVZXWD Y2, Z2
+	VPSLLD    $0x10, Z2, Z2
+	VMOVUPS   96(DX)(CX*2), Y3
+	VPMOVZXWD Y3, Z3
+	VPSLLD    $0x10, Z3, Z3
+	VMOVUPS   Z0, (AX)(CX*4)
+	VMOVUPS   Z1, 64(AX)(CX*4)
+	VMOVUPS   Z2, 128(AX)(CX*4)
+	VMOVUPS   Z3, 192(AX)(CX*4)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*2), Y0
+	VPMOVZXWD Y0, Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)(CX*4)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU16.Z (DX)(CX*2), K1, Y0
+	VPMOVZXWD   Y0, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat32ToBFloat16AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castFloat32ToBFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000000000001, CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         $0x0000000000007fff, CX
+	VMOVQ        CX, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         $0x0000000000400000, CX
+	VMOVQ        CX, X2
+	VPBROADCASTD X2, Z2
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*4), Z3
+	VPSRLD    $0x10, Z3, Z4
+	VCMPPS    $0x03, Z3, Z3, K1
+	VPANDD    Z0, Z4, Z4
+	VPADDD    Z1, Z4, Z4
+	VPADDD    Z3, Z4, Z4
+	VPORD     Z2, Z3, Z3
+	VMOVDQA32 Z3, K1, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPMOVDW   Z4, Y3
+	VMOVUPS   64(DX)(CX*4), Z4
+	VPSRLD    $0x10, Z4, Z5
+	VCMPPS    $0x03, Z4, Z4, K1
+	VPANDD    Z0, Z5, Z5
+	VPADDD    Z1, Z5, Z5
+	VPADDD    Z4, Z5, Z5
+	VPORD     Z2, Z4, Z4
+	VMOVDQA32 Z4, K1, Z5
+	VPSRLD    $0x10, Z5, Z5
+	VPMOVDW   Z5, Y4
+	VMOVUPS   128(DX)(CX*4), Z5
+	VPSRLD    $0x10, Z5, Z6
+	VCMPPS    $0x03, Z5, Z5, K1
+	VPANDD    Z0, Z6, Z6
+	VPADDD    Z1, Z6, Z6
+	VPADDD    Z5, Z6, Z6
+	VPORD     Z2, Z5, Z5
+	VMOVDQA32 Z5, K1, Z6
+	VPSRLD    $0x10, Z6, Z6
+	VPMOVDW   Z6, Y5
+	VMOVUPS   192(DX)(CX*4), Z6
+	VPSRLD    $0x10, Z6, Z7
+	VCMPPS    $0x03, Z6, Z6, K1
+	VPANDD    Z0, Z7, Z7
+	VPADDD    Z1, Z7, Z7
+	VPADDD    Z6, Z7, Z7
+	VPORD     Z2, Z6, Z6
+	VMOVDQA32 Z6, K1, Z7
+	VPSRLD    $0x10, Z7, Z7
+	VPMOVDW   Z7, Y6
+	VMOVUPS   Y3, (AX)(CX*2)
+	VMOVUPS   Y4, 32(AX)(CX*2)
+	VMOVUPS   Y5, 64(AX)(CX*2)
+	VMOVUPS   Y6, 96(AX)(CX*2)
+	ADDQ      $0x00000040, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*4), Z3
+	VPSRLD    $0x10, Z3, Z4
+	VCMPPS    $0x03, Z3, Z3, K1
+	VPANDD    Z0, Z4, Z4
+	VPADDD    Z1, Z4, Z4
+	VPADDD    Z3, Z4, Z4
+	VPORD     Z2, Z3, Z3
+	VMOVDQA32 Z3, K1, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPMOVDW   Z4, Y3
+	VMOVUPS   Y3, (AX)(CX*2)
+	ADDQ      $0x00000010, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z3
+	VPSRLD      $0x10, Z3, Z4
+	VCMPPS      $0x03, Z3, Z3, K2
+	VPANDD      Z0, Z4, Z4
+	VPADDD      Z1, Z4, Z4
+	VPADDD      Z3, Z4, Z4
+	VPORD       Z2, Z3, Z0
+	VMOVDQA32   Z0, K2, Z4
+	VPSRLD      $0x10, Z4, Z4
+	VPMOVDW     Z4, Y0
+	VMOVDQU16   Y0, K1, (AX)(CX*2)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castInt32ToInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castInt32ToInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*4), Y0
+	VPMOVSXDQ Y0, Z0
+	VMOVUPS   32(DX)(CX*4), Y1
+	VPMOVSXDQ Y1, Z1
+	VMOVUPS   64(DX)(CX*4), Y2
+	VPMOVSXDQ Y2, Z2
+	VMOVUPS   96(DX)(CX*4), Y3
+	VPMOVSXDQ Y3, Z3
+	VMOVUPS   Z0, (AX)(CX*8)
+	VMOVUPS   Z1, 64(AX)(CX*8)
+	VMOVUPS   Z2, 128(AX)(CX*8)
+	VMOVUPS   Z3, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*4), Y0
+	VPMOVSXDQ Y0, Z0
+	VMOVUPS   Z0, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Y0
+	VPMOVSXDQ   Y0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castUint8ToInt64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castUint8ToInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVQ     (DX)(CX*1), X0
+	VPMOVZXBQ X0, Z0
+	VMOVQ     8(DX)(CX*1), X1
+	VPMOVZXBQ X1, Z1
+	VMOVQ     16(DX)(CX*1), X2
+	VPMOVZXBQ X2, Z2
+	VMOVQ     24(DX)(CX*1), X3
+	VPMOVZXBQ X3, Z3
+	VMOVUPS   Z0, (AX)(CX*8)
+	VMOVUPS   Z1, 64(AX)(CX*8)
+	VMOVUPS   Z2, 128(AX)(CX*8)
+	VMOVUPS   Z3, 192(AX)(CX*8)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVQ     (DX)(CX*1), X0
+	VPMOVZXBQ X0, Z0
+	VMOVUPS   Z0, (AX)(CX*8)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, BX
+	JLE        done
+	MOVQ       $-1, SI
+	BZHIQ      BX, SI, SI
+	KMOVQ      SI, K1
+	VMOVDQU8.Z (DX)(CX*1), K1, X0
+	VPMOVZXBQ  X0, Z0
+	VMOVDQU64  Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castInt64ToInt32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castInt64ToInt32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VPMOVQD Z0, Y0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VPMOVQD Z1, Y1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VPMOVQD Z2, Y2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VPMOVQD Z3, Y3
+	VMOVUPS Y0, (AX)(CX*4)
+	VMOVUPS Y1, 32(AX)(CX*4)
+	VMOVUPS Y2, 64(AX)(CX*4)
+	VMOVUPS Y3, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VPMOVQD Z0, Y0
+	VMOVUPS Y0, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VPMOVQD     Z0, Y0
+	VMOVDQU32   Y0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castInt64ToUint8AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castInt64ToUint8AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VPMOVQB Z0, X0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VPMOVQB Z1, X1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VPMOVQB Z2, X2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VPMOVQB Z3, X3
+	VMOVQ   X0, (AX)(CX*1)
+	VMOVQ   X1, 8(AX)(CX*1)
+	VMOVQ   X2, 16(AX)(CX*1)
+	VMOVQ   X3, 24(AX)(CX*1)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VPMOVQB Z0, X0
+	VMOVQ   X0, (AX)(CX*1)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, BX
+	JLE         done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVQ       SI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VPMOVQB     Z0, X0
+	VMOVDQU8    X0, K1, (AX)(CX*1)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat64ToFloat16AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, F16C
+TEXT ·castFloat64ToFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000000000001, CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS          (DX)(CX*8), Z1
+	VCVTPD2PS.RZ_SAE Z1, Y2
+	VCVTPS2PD        Y2, Z3
+	VCMPPD           $0x04, Z3, Z1, K1
+	VPORD            Y0, Y2, K1, Y2
+	VCVTPS2PH        $0x00, Y2, X1
+	VMOVUPS          64(DX)(CX*8), Z2
+	VCVTPD2PS.RZ_SAE Z2, Y3
+	VCVTPS2PD        Y3, Z4
+	VCMPPD           $0x04, Z4, Z2, K1
+	VPORD            Y0, Y3, K1, Y3
+	VCVTPS2PH        $0x00, Y3, X2
+	VMOVUPS          128(DX)(CX*8), Z3
+	VCVTPD2PS.RZ_SAE Z3, Y4
+	VCVTPS2PD        Y4, Z5
+	VCMPPD           $0x04, Z5, Z3, K1
+	VPORD            Y0, Y4, K1, Y4
+	VCVTPS2PH        $0x00, Y4, X3
+	VMOVUPS          192(DX)(CX*8), Z4
+	VCVTPD2PS.RZ_SAE Z4, Y5
+	VCVTPS2PD        Y5, Z6
+	VCMPPD           $0x04, Z6, Z4, K1
+	VPORD            Y0, Y5, K1, Y5
+	VCVTPS2PH        $0x00, Y5, X4
+	VMOVUPS          X1, (AX)(CX*2)
+	VMOVUPS          X2, 16(AX)(CX*2)
+	VMOVUPS          X3, 32(AX)(CX*2)
+	VMOVUPS          X4, 48(AX)(CX*2)
+	ADDQ             $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS          (DX)(CX*8), Z1
+	VCVTPD2PS.RZ_SAE Z1, Y2
+	VCVTPS2PD        Y2, Z3
+	VCMPPD           $0x04, Z3, Z1, K1
+	VPORD            Y0, Y2, K1, Y2
+	VCVTPS2PH        $0x00, Y2, X1
+	VMOVUPS          X1, (AX)(CX*2)
+	ADDQ             $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ             CX, BX
+	JLE              done
+	MOVQ             $-1, SI
+	BZHIQ            BX, SI, SI
+	KMOVQ            SI, K1
+	VMOVDQU64.Z      (DX)(CX*8), K1, Z1
+	VCVTPD2PS.RZ_SAE Z1, Y2
+	VCVTPS2PD        Y2, Z3
+	VCMPPD           $0x04, Z3, Z1, K2
+	VPORD            Y0, Y2, K2, Y2
+	VCVTPS2PH        $0x00, Y2, X0
+	VMOVDQU16        X0, K1, (AX)(CX*2)
+
+done:
+	VZEROUPPER
+	RET
+
+// func castFloat64ToBFloat16AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
+TEXT ·castFloat64ToBFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000000000001, CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         $0x0000000000000001, CX
+	VMOVQ        CX, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         $0x0000000000007fff, CX
+	VMOVQ        CX, X2
+	VPBROADCASTD X2, Z2
+	MOVQ         $0x0000000000400000, CX
+	VMOVQ        CX, X3
+	VPBROADCASTD X3, Z3
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS          (DX)(CX*8), Z4
+	VCVTPD2PS.RZ_SAE Z4, Y5
+	VCVTPS2PD        Y5, Z6
+	VCMPPD           $0x04, Z6, Z4, K1
+	VPORD            Y0, Y5, K1, Y5
+	VPSRLD           $0x10, Z5, Z4
+	VCMPPS           $0x03, Z5, Z5, K1
+	VPANDD           Z1, Z4, Z4
+	VPADDD           Z2, Z4, Z4
+	VPADDD           Z5, Z4, Z4
+	VPORD            Z3, Z5, Z6
+	VMOVDQA32        Z6, K1, Z4
+	VPSRLD           $0x10, Z4, Z4
+	VPMOVDW          Y4, X4
+	VMOVUPS          64(DX)(CX*8), Z6
+	VCVTPD2PS.RZ_SAE Z6, Y5
+	VCVTPS2PD        Y5, Z7
+	VCMPPD           $0x04, Z7, Z6, K1
+	VPORD            Y0, Y5, K1, Y5
+	VPSRLD           $0x10, Z5, Z6
+	VCMPPS           $0x03, Z5, Z5, K1
+	VPANDD           Z1, Z6, Z6
+	VPADDD           Z2, Z6, Z6
+	VPADDD           Z5, Z6, Z6
+	VPORD            Z3, Z5, Z7
+	VMOVDQA32        Z7, K1, Z6
+	VPSRLD           $0x10, Z6, Z6
+	VPMOVDW          Y6, X6
+	VMOVUPS          128(DX)(CX*8), Z7
+	VCVTPD2PS.RZ_SAE Z7, Y5
+	VCVTPS2PD        Y5, Z8
+	VCMPPD           $0x04, Z8, Z7, K1
+	VPORD            Y0, Y5, K1, Y5
+	VPSRLD           $0x10, Z5, Z7
+	VCMPPS           $0x03, Z5, Z5, K1
+	VPANDD           Z1, Z7, Z7
+	VPADDD           Z2, Z7, Z7
+	VPADDD           Z5, Z7, Z7
+	VPORD            Z3, Z5, Z8
+	VMOVDQA32        Z8, K1, Z7
+	VPSRLD           $0x10, Z7, Z7
+	VPMOVDW          Y7, X7
+	VMOVUPS          192(DX)(CX*8), Z8
+	VCVTPD2PS.RZ_SAE Z8, Y5
+	VCVTPS2PD        Y5, Z9
+	VCMPPD           $0x04, Z9, Z8, K1
+	VPORD            Y0, Y5, K1, Y5
+	VPSRLD           $0x10, Z5, Z8
+	VCMPPS           $0x03, Z5, Z5, K1
+	VPANDD           Z1, Z8, Z8
+	VPADDD           Z2, Z8, Z8
+	VPADDD           Z5, Z8, Z8
+	VPORD            Z3, Z5, Z9
+	VMOVDQA32        Z9, K1, Z8
+	VPSRLD           $0x10, Z8, Z8
+	VPMOVDW          Y8, X5
+	VMOVUPS          X4, (AX)(CX*2)
+	VMOVUPS          X6, 16(AX)(CX*2)
+	VMOVUPS          X7, 32(AX)(CX*2)
+	VMOVUPS          X5, 48(AX)(CX*2)
+	ADDQ             $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS          (DX)(CX*8), Z4
+	VCVTPD2PS.RZ_SAE Z4, Y5
+	VCVTPS2PD        Y5, Z6
+	VCMPPD           $0x04, Z6, Z4, K1
+	VPORD            Y0, Y5, K1, Y5
+	VPSRLD           $0x10, Z5, Z4
+	VCMPPS           $0x03, Z5, Z5, K1
+	VPANDD           Z1, Z4, Z4
+	VPADDD           Z2, Z4, Z4
+	VPADDD           Z5, Z4, Z4
+	VPORD            Z3, Z5, Z6
+	VMOVDQA32        Z6, K1, Z4
+	VPSRLD           $0x10, Z4, Z4
+	VPMOVDW          Y4, X4
+	VMOVUPS          X4, (AX)(CX*2)
+	ADDQ             $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ             CX, BX
+	JLE              done
+	MOVQ             $-1, SI
+	BZHIQ            BX, SI, SI
+	KMOVQ            SI, K1
+	VMOVDQU64.Z      (DX)(CX*8), K1, Z4
+	VCVTPD2PS.RZ_SAE Z4, Y5
+	VCVTPS2PD        Y5, Z6
+	VCMPPD           $0x04, Z6, Z4, K2
+	VPORD            Y0, Y5, K2, Y5
+	VPSRLD           $0x10, Z5, Z0
+	VCMPPS           $0x03, Z5, Z5, K2
+	VPANDD           Z1, Z0, Z0
+	VPADDD           Z2, Z0, Z0
+	VPADDD           Z5, Z0, Z0
+	VPORD            Z3, Z5, Z1
+	VMOVDQA32        Z1, K2, Z0
+	VPSRLD           $0x10, Z0, Z0
+	VPMOVDW          Y0, X0
+	VMOVDQU16        X0, K1, (AX)(CX*2)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·addFloat32AVX2(SB), NOSPLIT, $0-48
@@ -29841,6 +30625,607 @@ single:
 	VPAND    Y0, Y3, Y1
 	VMOVQ    X1, (AX)(CX*8)
 	INCQ     CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castFloat16ToFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, F16C
+TEXT ·castFloat16ToFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*2), X0
+	VCVTPH2PS X0, Y0
+	VMOVUPS   16(DX)(CX*2), X1
+	VCVTPH2PS X1, Y1
+	VMOVUPS   32(DX)(CX*2), X2
+	VCVTPH2PS X2, Y2
+	VMOVUPS   48(DX)(CX*2), X3
+	VCVTPH2PS X3, Y3
+	VMOVUPS   Y0, (AX)(CX*4)
+	VMOVUPS   Y1, 32(AX)(CX*4)
+	VMOVUPS   Y2, 64(AX)(CX*4)
+	VMOVUPS   Y3, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*2), X0
+	VCVTPH2PS X0, Y0
+	VMOVUPS   Y0, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVWLZX   (DX)(CX*2), SI
+	VMOVD     SI, X0
+	VCVTPH2PS X0, Y0
+	VMOVD     X0, (AX)(CX*4)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castFloat32ToFloat16AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, F16C
+TEXT ·castFloat32ToFloat16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*4), Y0
+	VCVTPS2PH $0x00, Y0, X1
+	VMOVUPS   32(DX)(CX*4), Y0
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   64(DX)(CX*4), Y2
+	VCVTPS2PH $0x00, Y2, X2
+	VMOVUPS   96(DX)(CX*4), Y3
+	VCVTPS2PH $0x00, Y3, X3
+	VMOVUPS   X1, (AX)(CX*2)
+	VMOVUPS   X0, 16(AX)(CX*2)
+	VMOVUPS   X2, 32(AX)(CX*2)
+	VMOVUPS   X3, 48(AX)(CX*2)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*4), Y0
+	VCVTPS2PH $0x00, Y0, X0
+	VMOVUPS   X0, (AX)(CX*2)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD     (DX)(CX*4), X1
+	VCVTPS2PH $0x00, Y1, X0
+	VPEXTRW   $0x00, X0, (AX)(CX*2)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castBFloat16ToFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castBFloat16ToFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*2), X0
+	VPMOVZXWD X0, Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   16(DX)(CX*2), X1
+	VPMOVZXWD X1, Y1
+	VPSLLD    $0x10, Y1, Y1
+	VMOVUPS   32(DX)(CX*2), X2
+	VPMOVZXWD X2, Y2
+	VPSLLD    $0x10, Y2, Y2
+	VMOVUPS   48(DX)(CX*2), X3
+	VPMOVZXWD X3, Y3
+	VPSLLD    $0x10, Y3, Y3
+	VMOVUPS   Y0, (AX)(CX*4)
+	VMOVUPS   Y1, 32(AX)(CX*4)
+	VMOVUPS   Y2, 64(AX)(CX*4)
+	VMOVUPS   Y3, 96(AX)(CX*4)
+	ADDQ      $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*2), X0
+	VPMOVZXWD X0, Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)(CX*4)
+	ADDQ      $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVWLZX   (DX)(CX*2), SI
+	VMOVD     SI, X0
+	VPMOVZXWD X0, Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVD     X0, (AX)(CX*4)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castFloat32ToBFloat16AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castFloat32ToBFloat16AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x0000000000000001, CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         $0x0000000000007fff, CX
+	VMOVQ        CX, X1
+	VPBROADCASTD X1, Y1
+	MOVQ         $0x0000000000400000, CX
+	VMOVQ        CX, X2
+	VPBROADCASTD X2, Y2
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*4), Y3
+	VPSRLD       $0x10, Y3, Y4
+	VCMPPS       $0x03, Y3, Y3, Y5
+	VPAND        Y0, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPADDD       Y3, Y4, Y4
+	VPOR         Y2, Y3, Y3
+	VBLENDVPS    Y5, Y3, Y4, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X3, X4, X6
+	VMOVUPS      32(DX)(CX*4), Y3
+	VPSRLD       $0x10, Y3, Y4
+	VCMPPS       $0x03, Y3, Y3, Y5
+	VPAND        Y0, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPADDD       Y3, Y4, Y4
+	VPOR         Y2, Y3, Y3
+	VBLENDVPS    Y5, Y3, Y4, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X3, X4, X3
+	VMOVUPS      64(DX)(CX*4), Y4
+	VPSRLD       $0x10, Y4, Y5
+	VCMPPS       $0x03, Y4, Y4, Y7
+	VPAND        Y0, Y5, Y5
+	VPADDD       Y1, Y5, Y5
+	VPADDD       Y4, Y5, Y5
+	VPOR         Y2, Y4, Y4
+	VBLENDVPS    Y7, Y4, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X4
+	VPACKUSDW    X4, X5, X4
+	VMOVUPS      96(DX)(CX*4), Y5
+	VPSRLD       $0x10, Y5, Y7
+	VCMPPS       $0x03, Y5, Y5, Y8
+	VPAND        Y0, Y7, Y7
+	VPADDD       Y1, Y7, Y7
+	VPADDD       Y5, Y7, Y7
+	VPOR         Y2, Y5, Y5
+	VBLENDVPS    Y8, Y5, Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X5
+	VPACKUSDW    X5, X7, X5
+	VMOVUPS      X6, (AX)(CX*2)
+	VMOVUPS      X3, 16(AX)(CX*2)
+	VMOVUPS      X4, 32(AX)(CX*2)
+	VMOVUPS      X5, 48(AX)(CX*2)
+	ADDQ         $0x00000020, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*4), Y3
+	VPSRLD       $0x10, Y3, Y4
+	VCMPPS       $0x03, Y3, Y3, Y5
+	VPAND        Y0, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPADDD       Y3, Y4, Y4
+	VPOR         Y2, Y3, Y3
+	VBLENDVPS    Y5, Y3, Y4, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X3, X4, X3
+	VMOVUPS      X3, (AX)(CX*2)
+	ADDQ         $0x00000008, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD        (DX)(CX*4), X6
+	VPSRLD       $0x10, Y6, Y3
+	VCMPPS       $0x03, Y6, Y6, Y5
+	VPAND        Y0, Y3, Y3
+	VPADDD       Y1, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VPOR         Y2, Y6, Y4
+	VBLENDVPS    Y5, Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSDW    X4, X3, X3
+	VPEXTRW      $0x00, X3, (AX)(CX*2)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castInt32ToInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castInt32ToInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS   (DX)(CX*4), X0
+	VPMOVSXDQ X0, Y0
+	VMOVUPS   16(DX)(CX*4), X1
+	VPMOVSXDQ X1, Y1
+	VMOVUPS   32(DX)(CX*4), X2
+	VPMOVSXDQ X2, Y2
+	VMOVUPS   48(DX)(CX*4), X3
+	VPMOVSXDQ X3, Y3
+	VMOVUPS   Y0, (AX)(CX*8)
+	VMOVUPS   Y1, 32(AX)(CX*8)
+	VMOVUPS   Y2, 64(AX)(CX*8)
+	VMOVUPS   Y3, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS   (DX)(CX*4), X0
+	VPMOVSXDQ X0, Y0
+	VMOVUPS   Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVD     (DX)(CX*4), X0
+	VPMOVSXDQ X0, Y0
+	VMOVQ     X0, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castUint8ToInt64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castUint8ToInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVD     (DX)(CX*1), X0
+	VPMOVZXBQ X0, Y0
+	VMOVD     4(DX)(CX*1), X1
+	VPMOVZXBQ X1, Y1
+	VMOVD     8(DX)(CX*1), X2
+	VPMOVZXBQ X2, Y2
+	VMOVD     12(DX)(CX*1), X3
+	VPMOVZXBQ X3, Y3
+	VMOVUPS   Y0, (AX)(CX*8)
+	VMOVUPS   Y1, 32(AX)(CX*8)
+	VMOVUPS   Y2, 64(AX)(CX*8)
+	VMOVUPS   Y3, 96(AX)(CX*8)
+	ADDQ      $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVD     (DX)(CX*1), X0
+	VPMOVZXBQ X0, Y0
+	VMOVUPS   Y0, (AX)(CX*8)
+	ADDQ      $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	MOVBLZX   (DX)(CX*1), SI
+	VMOVD     SI, X0
+	VPMOVZXBQ X0, Y0
+	VMOVQ     X0, (AX)(CX*8)
+	INCQ      CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castInt64ToInt32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castInt64ToInt32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VSHUFPS      $0x88, X1, X0, X1
+	VMOVUPS      32(DX)(CX*8), Y0
+	VEXTRACTI128 $0x01, Y0, X2
+	VSHUFPS      $0x88, X2, X0, X0
+	VMOVUPS      64(DX)(CX*8), Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VSHUFPS      $0x88, X3, X2, X2
+	VMOVUPS      96(DX)(CX*8), Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VMOVUPS      X1, (AX)(CX*4)
+	VMOVUPS      X0, 16(AX)(CX*4)
+	VMOVUPS      X2, 32(AX)(CX*4)
+	VMOVUPS      X3, 48(AX)(CX*4)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VSHUFPS      $0x88, X1, X0, X0
+	VMOVUPS      X0, (AX)(CX*4)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X1
+	VEXTRACTI128 $0x01, Y1, X0
+	VSHUFPS      $0x88, X0, X1, X0
+	VMOVD        X0, (AX)(CX*4)
+	INCQ         CX
+
+singleTest:
+	CMPQ CX, BX
+	JLT  single
+	VZEROUPPER
+	RET
+
+// func castInt64ToUint8AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·castInt64ToUint8AVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         $0x00000000000000ff, CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         n+40(FP), BX
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(BX), SI
+	JMP  manyTest
+
+many:
+	VMOVUPS      (DX)(CX*8), Y1
+	VPAND        Y0, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VSHUFPS      $0x88, X2, X1, X2
+	VPACKUSDW    X2, X2, X2
+	VPACKUSWB    X2, X2, X2
+	VMOVUPS      32(DX)(CX*8), Y1
+	VPAND        Y0, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X3
+	VSHUFPS      $0x88, X3, X1, X1
+	VPACKUSDW    X1, X1, X1
+	VPACKUSWB    X1, X1, X1
+	VMOVUPS      64(DX)(CX*8), Y3
+	VPAND        Y0, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VSHUFPS      $0x88, X4, X3, X3
+	VPACKUSDW    X3, X3, X3
+	VPACKUSWB    X3, X3, X3
+	VMOVUPS      96(DX)(CX*8), Y4
+	VPAND        Y0, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VSHUFPS      $0x88, X5, X4, X4
+	VPACKUSDW    X4, X4, X4
+	VPACKUSWB    X4, X4, X4
+	VMOVD        X2, (AX)(CX*1)
+	VMOVD        X1, 4(AX)(CX*1)
+	VMOVD        X3, 8(AX)(CX*1)
+	VMOVD        X4, 12(AX)(CX*1)
+	ADDQ         $0x00000010, CX
+
+manyTest:
+	CMPQ CX, SI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(BX), SI
+	JMP  oneTest
+
+one:
+	VMOVUPS      (DX)(CX*8), Y1
+	VPAND        Y0, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VSHUFPS      $0x88, X2, X1, X1
+	VPACKUSDW    X1, X1, X1
+	VPACKUSWB    X1, X1, X1
+	VMOVD        X1, (AX)(CX*1)
+	ADDQ         $0x00000004, CX
+
+oneTest:
+	CMPQ CX, SI
+	JLE  one
+
+	// for ; i < n; i++
+	JMP singleTest
+
+single:
+	VMOVQ        (DX)(CX*8), X2
+	VPAND        Y0, Y2, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VSHUFPS      $0x88, X2, X1, X1
+	VPACKUSDW    X1, X1, X1
+	VPACKUSWB    X1, X1, X1
+	VPEXTRB      $0x00, X1, (AX)(CX*1)
+	INCQ         CX
 
 singleTest:
 	CMPQ CX, BX

@@ -20,6 +20,7 @@ func elementwise() {
 			choice(m, e)
 		}
 		casts(m)
+		storage(m)
 	}
 }
 

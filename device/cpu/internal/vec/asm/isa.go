@@ -36,6 +36,11 @@ var (
 	float64s = &element{"Float64", 8}
 	int64s   = &element{"Int64", 8}
 	bools    = &element{"Bool", 1}
+
+	float16s  = &element{"Float16", 2}
+	bfloat16s = &element{"BFloat16", 2}
+	int32s    = &element{"Int32", 4}
+	uint8s    = &element{"Uint8", 1}
 )
 
 // A value is as many elements as a round of a loop handles at a time. Where it
@@ -183,6 +188,8 @@ func (m *isa) loadTail(from Mem, t tail, lanes, size int) vector {
 		VPMASKMOVQ(from, t.ones, v)
 	case size == 1:
 		VMOVDQU8_Z(from, t.mask, v)
+	case size == 2:
+		VMOVDQU16_Z(from, t.mask, v)
 	case size == 4:
 		VMOVDQU32_Z(from, t.mask, v)
 	default:
@@ -207,6 +214,8 @@ func (m *isa) storeTail(v vector, to Mem, t tail, lanes, size int) {
 		VPMASKMOVQ(r, t.ones, to)
 	case size == 1:
 		VMOVDQU8(r, t.mask, to)
+	case size == 2:
+		VMOVDQU16(r, t.mask, to)
 	case size == 4:
 		VMOVDQU32(r, t.mask, to)
 	default:
@@ -222,6 +231,10 @@ func loadSingle(from Mem, size, bytes int) vector {
 		s := GP32()
 		MOVBLZX(from, s)
 		VMOVD(s, v.AsX())
+	case 2:
+		s := GP32()
+		MOVWLZX(from, s)
+		VMOVD(s, v.AsX())
 	case 4:
 		VMOVD(from, v.AsX())
 	default:
@@ -235,6 +248,8 @@ func storeSingle(v vector, to Mem, size int) {
 	switch size {
 	case 1:
 		VPEXTRB(Imm(0), v.AsX(), to)
+	case 2:
+		VPEXTRW(Imm(0), v.AsX(), to)
 	case 4:
 		VMOVD(v.AsX(), to)
 	default:
