@@ -209,20 +209,22 @@ func (c *Call) pull(b Builder, i int, g Value) Value {
 	}
 	wide := *c
 	for k, x := range c.In {
-		if x != nil {
-			wide.In[k] = widen(b, x)
-		}
+		wide.In[k] = widen(b, x)
 	}
 	wide.Out = widen(b, c.Out)
-	return b.Structural(As, Attr{DType: of}, c.Def.VJP(b, &wide, i, widen(b, g)))
+	v := c.Def.VJP(b, &wide, i, widen(b, g))
+	if v == nil {
+		return nil
+	}
+	return b.Structural(As, Attr{DType: of}, v)
 }
 
-// widen returns x in the type that its elements are computed in.
+// widen returns x, which may be nil, in the type that its elements are computed in.
 func widen(b Builder, x Value) Value {
-	dt := x.DType()
-	if !dt.IsStorage() {
+	if x == nil || !x.DType().IsStorage() {
 		return x
 	}
+	dt := x.DType()
 	if m, ok := x.(*Meta); ok {
 		return &Meta{Dims: m.Dims, Type: dt.Wide()}
 	}
