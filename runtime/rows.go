@@ -225,14 +225,23 @@ func numbers(t *tensor.Tensor) []float64 {
 		return t.Float64s()
 	case tensor.Float32:
 		return convert(t.Float32s(), func(v float32) float64 { return float64(v) })
+	case tensor.Float16:
+		return convert(tensor.SliceOf[tensor.Float16Bits](t), func(v tensor.Float16Bits) float64 { return float64(v.Float32()) })
+	case tensor.BFloat16:
+		return convert(tensor.SliceOf[tensor.BFloat16Bits](t), func(v tensor.BFloat16Bits) float64 { return float64(v.Float32()) })
 	}
 	return convert(ints(t), func(v int64) float64 { return float64(v) })
 }
 
 // ints are the elements of t, as ItemInt returns them.
 func ints(t *tensor.Tensor) []int64 {
-	if t.DType() == tensor.Int64 {
+	switch t.DType() {
+	case tensor.Int64:
 		return t.Int64s()
+	case tensor.Int32:
+		return convert(tensor.SliceOf[int32](t), func(v int32) int64 { return int64(v) })
+	case tensor.Uint8:
+		return convert(tensor.SliceOf[uint8](t), func(v uint8) int64 { return int64(v) })
 	}
 	return convert(t.Bools(), func(v bool) int64 {
 		if v {

@@ -165,13 +165,19 @@ func (d *dumper) tensor(t *tensor.Tensor) {
 		return
 	}
 	var values any
-	switch t.DType().String() {
-	case "float32":
+	switch t.DType() {
+	case tensor.Float32:
 		values = t.Float32s()
-	case "float64":
+	case tensor.Float64:
 		values = t.Float64s()
-	case "int64":
+	case tensor.Int64:
 		values = t.Int64s()
+	case tensor.Float16, tensor.BFloat16:
+		values = t.As(tensor.Float32).Float32s()
+	case tensor.Int32:
+		values = tensor.SliceOf[int32](t)
+	case tensor.Uint8:
+		values = tensor.SliceOf[uint8](t)
 	default:
 		values = t.Bools()
 	}

@@ -69,8 +69,8 @@ func lowHalves(x, r vector) {
 	VSHUFPS(Imm(0x88), high, x.AsX(), r)
 }
 
-// brains returns what makes bfloat16s of float32s, in the lower half of each. It adds half a unit of the last place that
-// stays, or just less where that place is even, and cuts off the rest. A NaN gets its quiet bit instead.
+// brains returns what makes bfloat16s of float32s, in the lower half of each. It adds half a unit of the last place
+// that stays, or just less where that place is even, and cuts off the rest. A NaN gets its quiet bit instead.
 func brains(m *isa) func(x vector) vector {
 	one, half, quiet := m.constant(1, 4), m.constant(0x7fff, 4), m.constant(0x400000, 4)
 	return func(x vector) vector {
@@ -98,8 +98,8 @@ func brains(m *isa) func(x vector) vector {
 	}
 }
 
-// fromDoubles writes the conversions of float64s, by way of a float32 that is rounded to odd: towards 0, and with its last
-// bit set if that is not exact. See device.OddFloat32.
+// fromDoubles writes the conversions of float64s, by way of a float32 that is rounded to odd: towards 0, and with its
+// last bit set if that is not exact. See device.OddFloat32.
 func fromDoubles() {
 	m := avx512
 	odd := func() func(x vector) vector {
