@@ -236,8 +236,8 @@ func (m Maker) Zeros(shape ...int) *Tensor { return m.fill("Zeros", 0, shape) }
 //go:noinline
 func (m Maker) Ones(shape ...int) *Tensor { return m.fill("Ones", 1, shape) }
 
-// Full returns a tensor whose elements are all v. For integers it panics with a *Mistake if v is none of their type, and
-// for int64 also if v is 2^53 or more in size: not every such integer is a float64. FullInt takes those.
+// Full returns a tensor whose elements are all v. For integers it panics with a *Mistake if v is none of their type.
+// For int64 it also does if v is 2^53 or more in size: not every such integer is a float64. FullInt takes those.
 //
 //asyncgen:api host
 //go:noinline

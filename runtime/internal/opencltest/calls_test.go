@@ -85,7 +85,7 @@ func isOf(dts ...tensor.DType) func(t *twin) bool {
 
 func (s *session) floats() *twin { return s.pick(isFloat, tensor.Float32) }
 func (s *session) number() *twin {
-	return s.pick(isOf(tensor.Float32, tensor.Float64, tensor.Int64), tensor.Float32)
+	return s.pick(isOf(tensor.Float32, tensor.Float64, tensor.Int64, tensor.Float16, tensor.BFloat16), tensor.Float32)
 }
 func (s *session) any() *twin     { return s.pick(func(*twin) bool { return true }, tensor.Float32) }
 func (s *session) boolean() *twin { return s.pick(isOf(tensor.Bool), tensor.Bool) }

@@ -149,6 +149,16 @@ func (s *session) check(t *twin) error {
 				return s.differs(t, i, got[i], want[i])
 			}
 		}
+	case tensor.Float16, tensor.BFloat16, tensor.Int32, tensor.Uint8:
+		// Their values are float64s, and so they are compared without the sign of NaN.
+		places := map[tensor.DType]float64{tensor.Float16: 0x1p42, tensor.BFloat16: 0x1p45}[t.cpu.DType()]
+		want, got := t.cpu.As(tensor.Float64).Float64s(), t.dev.As(tensor.Float64).To(s.host).Float64s()
+		for i := range want {
+			ulp := func(x float64) float64 { return ulp64(x) * places }
+			if w, g := want[i], got[i]; !t.near(w, g, ulp, math.Float64bits(w) == math.Float64bits(g)) {
+				return s.differs(t, i, g, w)
+			}
+		}
 	case tensor.Bool:
 		want, got := t.cpu.Bools(), t.dev.Bools()
 		for i := range want {
@@ -263,6 +273,9 @@ func (s *session) shape() device.Shape {
 }
 
 func (s *session) dtype() tensor.DType {
+	if s.rnd.IntN(5) == 0 {
+		return []tensor.DType{tensor.Float16, tensor.BFloat16, tensor.BFloat16, tensor.Int32, tensor.Uint8}[s.rnd.IntN(5)]
+	}
 	return []tensor.DType{tensor.Float32, tensor.Float32, tensor.Float32, tensor.Float64, tensor.Float64, tensor.Int64, tensor.Bool}[s.rnd.IntN(7)]
 }
 
@@ -279,6 +292,16 @@ func (s *session) leaf(dt tensor.DType, shape device.Shape) *twin {
 		t = leafOf(s, shape, func() int64 { return s.int(style) })
 	case tensor.Bool:
 		t = leafOf(s, shape, func() bool { return s.rnd.IntN(2) == 0 })
+	case tensor.Float16:
+		t = leafOf(s, shape, func() tensor.Float16Bits { return device.ToFloat16(float32(s.float(style, draw(s, float32Specials)))) })
+	case tensor.BFloat16:
+		t = leafOf(s, shape, func() tensor.BFloat16Bits {
+			return device.ToBFloat16(float32(s.float(style, draw(s, float32Specials))))
+		})
+	case tensor.Int32:
+		t = leafOf(s, shape, func() int32 { return int32(s.int(style)) })
+	case tensor.Uint8:
+		t = leafOf(s, shape, func() uint8 { return uint8(s.int(style)) })
 	}
 	s.trace = append(s.trace, fmt.Sprintf("%i in style %d", t.cpu, style))
 	s.twins = append(s.twins, t)
@@ -289,6 +312,10 @@ func leafOf[T device.Element](s *session, shape device.Shape, draw func() T) *tw
 	data := make([]T, shape.Size())
 	for i := range data {
 		data[i] = draw()
+	}
+	if device.DTypeOf[T]().IsStorage() {
+		x := tensor.Of(data).Reshape(shape...)
+		return &twin{cpu: x.To(s.host), dev: x.To(s.other), by: "data"}
 	}
 	t := &twin{cpu: tensor.FromOn(s.host, data, shape...), by: "data"}
 	t.dev = tensor.FromOn(s.other, data, shape...)

@@ -77,7 +77,7 @@ func TestRequirements(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	common := []string{"AVX", "AVX2", "BMI", "BMI2", "FMA3", "F16C", "CMOV", "MMX+", "CPUID"} // MMX+: prefetches, fences
+	common := []string{"AVX", "AVX2", "BMI", "BMI2", "FMA3", "F16C", "CMOV", "MMX+", "CPUID"} // MMX+: fences
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
