@@ -8,6 +8,9 @@ import (
 // A Code says which of the fixed ways of computing a Kernel uses. The comment of each code says what it
 // reads from its Command. Args.Shape and Args.Strides are nil when every operand is contiguous and of
 // the output's shape.
+//
+// Elements of a type for storage are only moved and converted: by Copy, Concat, Fill, Gather, Upload
+// and Download, and by the expressions of Map and of a Reduce with a kernel.FoldOf.
 type Code uint8
 
 const (

@@ -210,6 +210,9 @@ func (t *Tensor) MaxPool2D(p Pool) *Tensor {
 //go:noinline
 func (t *Tensor) AvgPool2D(p Pool) *Tensor {
 	t.floats("AvgPool2D")
+	if t.dtype.IsStorage() && t.dead == 0 {
+		bytesOf(op.SumPool2D, op.Attr{Window: p.window()}, operands{t}) // panics if the window does not fit
+	}
 	return t.inWide(func(t *Tensor) *Tensor { return t.avgPool(p) })
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -340,6 +341,72 @@ func TestHalfVMap(t *testing.T) {
 	})
 }
 
+// What Fuse defines is rounded once, and Sum and Mean have the bits of the operations one by one. A constant that the
+// device computes is rounded like one that the program knows.
+func TestHalfFused(t *testing.T) {
+	gate := tensor.Fuse("gate", 2, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Mul(kernel.Tanh(x[0]), x[1]) })
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for _, dt := range []device.DType{tensor.Float16, tensor.BFloat16} {
+			x, y := random(r, dt, []int{5, 300}, op.Interval{Lo: -2, Hi: 2}).tensor(on), random(r, dt, []int{300}, op.Interval{Lo: -2, Hi: 2}).tensor(on)
+			of := gate.Of(x, y)
+			c := tensor.FromOn(on, []float64{0.1}).ItemF64()
+			for name, pair := range map[string][2]*tensor.Tensor{
+				"Of":             {of, gate.Of(x.As(tensor.Float32), y.As(tensor.Float32)).As(dt)},
+				"Sum":            {gate.Sum([]int{1}, x, y), of.Sum(1)},
+				"Sum of columns": {gate.Sum([]int{0}, x, y), of.Sum(0)},
+				"Mean":           {gate.Mean([]int{1}, x, y), of.Mean(1)},
+				"MulF64":         {x.MulF64(c), x.MulScalar(0.1)},
+				"MulScalar":      {x.MulScalar(0.1), x.Mul(tensor.On(on).As(dt).Scalar(0.1))},
+				"AddScaled":      {x.AddScaled(y, 0.1), x.As(tensor.Float32).AddScaled(y.As(tensor.Float32), tensor.Scalar(0.1).As(dt).Item()).As(dt)},
+			} {
+				if got, want := elementBits(pair[0]), elementBits(pair[1]); pair[0].DType() != dt || !slices.Equal(got, want) {
+					t.Errorf("%v: %s is %v, want %v", dt, name, pair[0], pair[1])
+				}
+			}
+			in := []*tensor.Tensor{x.Track(), y.Track()}
+			one := tensor.Grad(gate.Sum(nil, in...), in...)
+			for i, want := range tensor.Grad(gate.Of(in...).Sum(), in...) {
+				if !slices.Equal(elementBits(one[i]), elementBits(want)) {
+					t.Errorf("%v: gradient %d of the sum is %v, want %v", dt, i, one[i], want)
+				}
+			}
+		}
+	})
+}
+
+// What makes tensors makes them of all types, as float64 rounded once.
+func TestStorageMakers(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		wide := tensor.On(on).As(tensor.Float64)
+		for _, dt := range storageTypes {
+			m := tensor.On(on).As(dt)
+			for name, pair := range map[string][2]*tensor.Tensor{
+				"Zeros": {m.Zeros(2, 3), wide.Zeros(2, 3)}, "Ones": {m.Ones(4), wide.Ones(4)}, "Full": {m.Full(7, 2), wide.Full(7, 2)},
+				"Scalar": {m.Scalar(200), wide.Scalar(200)}, "Eye": {m.Eye(3), wide.Eye(3)}, "Arange": {m.Arange(0, 9, 0.7), wide.Arange(0, 9, 0.7)},
+				"Linspace": {m.Linspace(0, 1, 7), wide.Linspace(0, 1, 7)},
+			} {
+				if want := pair[1].As(dt); pair[0].DType() != dt || !slices.Equal(elementBits(pair[0]), elementBits(want)) {
+					t.Errorf("%v: %s is %v, want %v", dt, name, pair[0], want)
+				}
+			}
+			if !dt.IsFloat() {
+				continue
+			}
+			draws := func(m tensor.Maker) []*tensor.Tensor {
+				tensor.Seed(5)
+				return []*tensor.Tensor{m.Rand(300), m.Randn(300), m.Uniform(-3, 5, 300)}
+			}
+			got, want := draws(m), draws(tensor.On(on))
+			for i := range got {
+				if got[i].DType() != dt || !slices.Equal(elementBits(got[i]), elementBits(want[i].As(dt))) {
+					t.Errorf("%v: draw %d is %v, want %v", dt, i, got[i], want[i])
+				}
+			}
+		}
+	})
+}
+
 // A model learns in bfloat16, with weights that are kept in float32.
 func TestMasterWeights(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
@@ -366,8 +433,13 @@ func TestMasterWeights(t *testing.T) {
 
 // What small integers don't do, and numbers that they are not.
 func TestStorageMistakes(t *testing.T) {
+	e := engine.New(engine.Options{Workers: 1})
+	defer e.Close()
+	defer tensor.SetEngine(e)()
 	i, u := tensor.Of([]int32{1, 2}), tensor.Of([]uint8{1, 255})
 	h := tensor.From([]float32{1, 2}).As(tensor.Float16)
+	single, brain := h.As(tensor.Float32), h.As(tensor.BFloat16)
+	enqueued := e.Stats().Enqueued
 	for want, f := range map[string]func(){
 		"Add: " + op.Unsupported(op.Numbers) + ": int32[2], int32[2]":                                 func() { i.Add(i) },
 		"Sum: " + op.Unsupported(op.Numbers) + ": uint8[2]":                                           func() { u.Sum() },
@@ -375,17 +447,22 @@ func TestStorageMistakes(t *testing.T) {
 		"LtScalar: " + op.MistakeRounds + ": 300 is no uint8: uint8[2]":                               func() { u.LtScalar(300) },
 		"EqScalar: " + op.MistakeScalar + ": int32[2]":                                                func() { i.EqScalar(0.5) },
 		"Full: " + op.MistakeRounds + ": -1 is no uint8: -1":                                          func() { tensor.On(device.CPU()).As(tensor.Uint8).Full(-1, 2) },
-		"Add: " + op.MistakeDTypes + ": float16[2], float32[2]":                                       func() { h.Add(h.As(tensor.Float32)) },
+		"Add: " + op.MistakeDTypes + ": float16[2], float32[2]":                                       func() { h.Add(single) },
 		"MatMul: " + op.MistakeMatMul + ": float16[1 2], float16[1 2]":                                func() { h.Reshape(1, 2).MatMul(h.Reshape(1, 2)) },
-		"MatMul: " + op.MistakeDTypes + ": float16[1 2], bfloat16[2]":                                 func() { h.Reshape(1, 2).MatMul(h.As(tensor.BFloat16)) },
+		"MatMul: " + op.MistakeDTypes + ": float16[1 2], bfloat16[2]":                                 func() { h.Reshape(1, 2).MatMul(brain) },
 		"Of: " + op.MistakeLength + ": 2 elements, want 3: uint8[3]":                                  func() { tensor.Of([]uint8{1, 2}, 3) },
 		"Take: " + op.MistakeIndices + ": float16[2], int32[2]":                                       func() { h.Take(0, i) },
 		"Rand: " + op.MistakeType + " (it takes " + op.Floats.String() + ")":                          func() { tensor.On(device.CPU()).As(tensor.Uint8).Rand(2) },
 		"Float32s: " + op.MistakeType + " (it takes float32: convert with As): float16[2]":            func() { h.Float32s() },
 		"ItemInt: " + op.MistakeType + " (it takes int64 or bool or int32 or uint8: convert with As)": func() { h.Row(0).ItemInt() },
+		"AvgPool2D: " + op.MistakeRank:                                                                func() { h.AvgPool2D(tensor.Pool{Window: tensor.Both(2)}) },
 	} {
 		if got := mistake(f); got == nil || !strings.HasPrefix(got.Error(), "tensor: "+want) {
 			t.Errorf("got  %v\nwant tensor: %s", got, want)
+		}
+		if n := e.Stats().Enqueued; n != enqueued {
+			t.Errorf("%d operations were enqueued before the mistake %s", n-enqueued, want)
+			enqueued = n
 		}
 	}
 	// These they do.
