@@ -171,6 +171,9 @@ var common = []*operation{
 		return zip(a[0], a[1], func(x, y float64) float64 { return max(x, y) }, nil)
 	}, tBMat, tBMat, tBMat),
 	shaped("$0.As(tensor.Bool)", 1, func(a []*value) *value { return as(a[0], boolean) }, tBMat, tMat),
+	shaped("$0.As(tensor.BFloat16).MulScalar(2).As(tensor.{T})", 1, func(a []*value) *value {
+		return each(a[0], func(x float64) float64 { return bfloat16(2 * bfloat16(x)) }, nil)
+	}, tMat, tMat),
 	shaped("$0.Sub($0.MeanKeep(1))", 1, func(a []*value) *value {
 		return sub(a[0], reshape(mean(a[0], 1), a[0].shape[0], 1))
 	}, tMat, tMat),

@@ -241,6 +241,20 @@ func as(x *value, d dtype) *value {
 	return z
 }
 
+// bfloat16 is the nearest number with 8 significant bits and the exponents of float32, ties to even.
+func bfloat16(x float64) float64 {
+	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return x
+	}
+	_, exponent := math.Frexp(x)
+	place := math.Ldexp(1, max(exponent, -125)-8) // of the last bit
+	y := math.Copysign(math.RoundToEven(x/place)*place, x)
+	if math.Abs(y) >= 0x1p128 {
+		return math.Copysign(math.Inf(1), x)
+	}
+	return y
+}
+
 // truncated is x without what is behind the point, as near to it as an int64 can be.
 func truncated(x float64) int64 {
 	switch {
