@@ -31,8 +31,8 @@ type AttentionOptions struct {
 //
 // The weights of all queries are never in memory at the same time, neither here nor in the gradient: they are computed
 // for some queries after the other, and computed again for the gradient (after Dao et al. 2022). Two cases keep them:
-// a mask that is tracked, and a [VMap]. The result of a query that a bool mask and Causal leave nothing to look at is 0.
-// It is NaN if a mask of numbers is -Inf everywhere.
+// a mask that is tracked, and a [VMap]. The result of a query that a bool mask and Causal leave nothing to look at is
+// 0. It is NaN if a mask of numbers is -Inf everywhere.
 //
 // Attention enqueues the work and does not wait. It panics with a [*Mistake] if shapes, element types or devices do not
 // fit.
@@ -405,7 +405,8 @@ func (a *attending) gradient(b *builder, c *op.Call, i int, g *Tensor) *Tensor {
 	return b.note(share)
 }
 
-var weightShare = Fuse("Attention'", 3, func(x ...*kernel.Expr) *kernel.Expr { // gradient of a weight, weight, their mean
+// weightShare is the gradient of a score, by that of a weight, the weight, and the mean of these gradients.
+var weightShare = Fuse("Attention'", 3, func(x ...*kernel.Expr) *kernel.Expr {
 	return kernel.Mul(kernel.Sub(x[0], x[2]), x[1])
 })
 

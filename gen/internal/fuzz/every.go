@@ -149,6 +149,9 @@ func makeOthers() (all, unrounded []*operation) {
 			sum := linear(m, a)
 			return greater(sum, scalar(sum, 0))
 		}, tMat, tMat, tMat, tVec),
+		shaped("nn.L1Loss($0, $1)", 1, func(a []*value) *value {
+			return mean(each(sub(a[0], a[1]), math.Abs, nil), -1)
+		}, tOne, tMat, tMat),
 		shaped("nn.MSELoss($0, $1)", 2, func(a []*value) *value {
 			d := sub(a[0], a[1])
 			return mean(mul(d, d), -1)

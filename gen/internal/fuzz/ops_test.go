@@ -53,7 +53,6 @@ var neverMade = map[string]string{
 	"Median":          "it is made of operations that programs have",
 	"Quantile":        "it is made of operations that programs have",
 	"Outer":           "it is made of operations that programs have",
-	"Diag":            "it is made of operations that programs have",
 	"Trace":           "it is made of operations that programs have",
 	"Meshgrid":        "it is made of operations that programs have",
 	"AllClose":        "it is made of operations that programs have",
@@ -82,6 +81,10 @@ var neverMade = map[string]string{
 	"RandLike":        "it is Rand of a shape",
 	"RandnLike":       "it is Randn of a shape",
 	"SearchSorted":    "it is made of operations that programs have",
+	"BCEWithLogits":   "it is made of operations that programs have",
+	"HuberLoss":       "it is made of operations that programs have",
+	"KLDiv":           "it is made of operations that programs have",
+	"NLLLoss":         "it is made of operations that programs have",
 }
 
 // Every function that enqueues work or waits for it is in some program.

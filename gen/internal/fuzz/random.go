@@ -201,18 +201,9 @@ func (g *maker) expr(k kind, deep int) *expr {
 		}
 		return apply(o, g.expr(tBool, deep-1), g.expr(tBool, deep-1))
 	}
-	var list []*operation
-	var weights []int
-	from := operations
-	if (k == tMat || k == tVec || k == tOne) && deep > 0 && g.chance(150) {
-		from = unrounded
-	}
-	for _, o := range from {
-		if o.result != k || o.cells && g.noCells || deep <= 0 && slices.Contains(o.args, k) || slices.Contains(o.args, tMats) && g.variable(tMats) == nil {
-			continue
-		}
-		list = append(list, o)
-		weights = append(weights, o.weight)
+	list, weights := g.makers(k, deep, common)
+	if more, w := g.makers(k, deep, g.uncommon(k, deep)); len(more) > 0 && (len(list) == 0 || g.chance(3)) {
+		list, weights = more, w
 	}
 	if len(list) == 0 {
 		return x // or nil
@@ -290,6 +281,26 @@ func (g *maker) place(k kind) *expr {
 		return nil
 	}
 	return all[g.choose(len(all))]
+}
+
+// uncommon returns the operations that one expression in three is made of, however many there are.
+func (g *maker) uncommon(k kind, deep int) []*operation {
+	if (k == tMat || k == tVec || k == tOne) && deep > 0 && g.chance(50) {
+		return unrounded
+	}
+	return others
+}
+
+// makers returns those of the operations that can make an expression of kind k here, and their weights.
+func (g *maker) makers(k kind, deep int, from []*operation) (list []*operation, weights []int) {
+	for _, o := range from {
+		if o.result != k || o.cells && g.noCells || deep <= 0 && slices.Contains(o.args, k) || slices.Contains(o.args, tMats) && g.variable(tMats) == nil {
+			continue
+		}
+		list = append(list, o)
+		weights = append(weights, o.weight)
+	}
+	return list, weights
 }
 
 // reading is an expression that waits, of one of the kinds that reads give.

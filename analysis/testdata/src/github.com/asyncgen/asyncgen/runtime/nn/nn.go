@@ -10,7 +10,11 @@ type Module interface {
 
 type Param = tensor.Param
 
-func Dense(out int) Module           { return nil }
+func Dense(out int, init ...Init) Module { return nil }
+
+// An Init says how the parameters of a layer begin.
+type Init struct{}
+
 func ReLU() Module                   { return nil }
 func Sequential(ms ...Module) Module { return nil }
 func Frozen[M any](m M) M            { return m }
