@@ -364,7 +364,8 @@ func FAsync(x, w *tensor.Tensor, labels []int64) (correct int) {
 		`
 What a loop computes of one row of tensors in each iteration, and keeps as a tensor, is computed for many rows
 at once when it asks for the first of them; the loop takes its rows. Functions of the program,
-and layers, may be a part of it if they only compute. Nobody can tell the rows from those that are computed one after the
+and layers of a model that the same function makes with nn.Frozen, may be a part of it if they only compute: a model
+in training may draw numbers, or count. Nobody can tell the rows from those that are computed one after the
 other: where somebody could (a value may make an operation fail, gradients go through them, the
 device does not promise the same bits) or it can't be done (there are too few rows,
 operands don't fit), each is computed in the iteration that asks for it, as before.`,

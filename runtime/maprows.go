@@ -39,8 +39,8 @@ type missing struct{ m *MappedRows }
 //	}
 //
 // The rows can't be told from those that of gives for one row after the other, with x.Row(j). Where they could, or
-// where rows can't be computed together (see [tensor.VMapSure]; or a tensor has fewer rows, or of panics), each is
-// computed alone. So of must only compute, and the variables that it uses must keep their values while rows are
+// where rows can't be computed together (see [tensor.VMapSure]; or a tensor has fewer rows, of panics, draws random
+// numbers or sets a cell), each is computed alone. So of must only compute, and the variables that it uses must keep their values while rows are
 // asked for. A failure of the device itself, such as a lack of memory, is not covered: it spoils all rows that are
 // computed together.
 //
@@ -177,6 +177,12 @@ func (m *MappedRows) together(from, to int) (part *tensor.Tensor, lacks *MappedR
 			return row(x)
 		})
 	})
+	if guess.Changes() { // what is called once now may give something else each time: it draws, or counts
+		guess.Discard()
+		guess.Restore()
+		tensor.Dead(part)
+		return nil, nil, 0
+	}
 	guess.Keep()
 	return part, nil, 0
 }

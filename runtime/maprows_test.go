@@ -337,3 +337,42 @@ func BenchmarkMapRows(b *testing.B) {
 	})
 	run("together", func() func(int) *tensor.Tensor { return asyncrt.MapRows(1000, of).Row })
 }
+
+// What a function draws, and what it counts, is drawn and counted for each row.
+func TestMapRowsThatChangeSomething(t *testing.T) {
+	devices(t, func(t *testing.T, on device.Device) {
+		nets := map[string]func() nn.Module{
+			"drops":   func() nn.Module { return nn.Sequential(nn.Dense(3), nn.Dropout(0.5)) },
+			"counts":  func() nn.Module { return nn.BatchNorm() },
+			"is lazy": func() nn.Module { return nn.Dense(3) },
+		}
+		for name, net := range nets {
+			run := func(rows func(m nn.Module, x *tensor.Tensor) []*tensor.Tensor) string {
+				tensor.Seed(1)
+				x, m := tensor.On(on).Randn(4, 5, 2), net()
+				list := rows(m, x)
+				list = append(list, tensor.On(on).Rand(5, 3)) // what comes next
+				for _, c := range nn.Cells(m) {
+					list = append(list, c.Value())
+				}
+				return fmt.Sprint(list)
+			}
+			want := run(func(m nn.Module, x *tensor.Tensor) (list []*tensor.Tensor) {
+				for i := range 4 {
+					list = append(list, m.Forward(x.Row(i)))
+				}
+				return list
+			})
+			got := run(func(m nn.Module, x *tensor.Tensor) (list []*tensor.Tensor) {
+				rows := asyncrt.MapRows(4, func(row asyncrt.RowOf) *tensor.Tensor { return m.Forward(row(x)) }).Detach()
+				for i := range 4 {
+					list = append(list, rows.Row(i))
+				}
+				return list
+			})
+			if got != want {
+				t.Errorf("a module that %s: rows\n%s\nwant\n%s", name, got, want)
+			}
+		}
+	})
+}

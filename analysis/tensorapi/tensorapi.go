@@ -43,7 +43,9 @@ const (
 	// View functions return a tensor that shares the storage of operand Arg.
 	// They are pending if and only if that operand is.
 	View
-	// Op functions enqueue work and return tensors that are pending.
+	// Op functions enqueue work and return tensors that are pending. One with an
+	// operand Arg may also change cells of that operand and draw from generators:
+	// Forward of a module, which in training may count or drop something.
 	Op
 	// Draw functions are Op functions that also advance a random generator:
 	// the operand Arg, or with Arg None the default one.

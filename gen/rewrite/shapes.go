@@ -44,7 +44,7 @@ var canNotFail = set(`
 // keepsShape are operations of which the result has a shape that does not
 // change any more if it comes back as an operand.
 var keepsShape = set(`
-	Abs Add AddF64 AddScalar AddScaled AddScaledF64 And As BroadcastTo Ceil Cos Detach Div DivF64 DivScalar Eq Erf Exp Expm1 Flatten Floor Forward Ge Gt Le Linear LinearReLU Log
+	Abs Add AddF64 AddScalar AddScaled AddScaledF64 And As BroadcastTo Ceil Cos Detach Div DivF64 DivScalar Eq Erf Exp Expm1 Flatten Floor Ge Gt Le Linear LinearReLU Log
 	Log1p Lt MatMul Maximum MaxKeep MeanKeep Minimum MinKeep Mul MulF64 MulScalar Ne Neg Not Or Pow Reciprocal ReLU Reshape Round Sigmoid
 	Sign Sin Sqrt Square Sub SubF64 SubScalar SumKeep Tanh To Track Where`)
 

@@ -9,7 +9,7 @@ import (
 
 // Func returns a layer without parameters that computes f. It is called name where the model is
 // printed, by a call if possible: "Row(0)". Parameters that f uses belong to no module: they are not
-// listed, frozen or copied.
+// listed, frozen or copied. f must only compute: what draws, counts or remembers is a [Module].
 //
 //	nn.Func("Transpose()", func(x *tensor.Tensor) *tensor.Tensor { return x.T() })
 //

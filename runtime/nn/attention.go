@@ -48,7 +48,7 @@ type Attention struct {
 // Forward implements [Module]: positions of x, of shape [N T C], look at each other. The output has the
 // shape [N T width].
 //
-//asyncgen:api op
+//asyncgen:api op recv
 //go:noinline
 func (a *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return a.Attend(x, x, nil) }
 
@@ -59,7 +59,7 @@ func (a *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return a.Attend(x
 //
 // The weights of all positions are never in memory at once, see [tensor.Attention].
 //
-//asyncgen:api op
+//asyncgen:api op recv
 //go:noinline
 func (a *Attention) Attend(x, memory, mask *tensor.Tensor) *tensor.Tensor {
 	a.mustAttend(x, memory)
@@ -77,7 +77,7 @@ func (a *Attention) Attend(x, memory, mask *tensor.Tensor) *tensor.Tensor {
 //
 // It gives what Forward gives for all positions at once within rounding. It panics unless the layer is causal.
 //
-//asyncgen:api op
+//asyncgen:api op 1
 //go:noinline
 func (a *Attention) Extend(x *tensor.Tensor, cache *KVCache) *tensor.Tensor {
 	a.mustAttend(x, x)

@@ -47,7 +47,7 @@ type Module interface {
 	// Forward returns the output for a batch of inputs, whose first axis numbers the samples. It
 	// enqueues work and does not wait.
 	//
-	//asyncgen:api op
+	//asyncgen:api op recv
 	Forward(x *tensor.Tensor) *tensor.Tensor
 	// Params lists the parameters, in an order that never changes, each once, also those that get their
 	// value at the first Forward. See the function [Params].

@@ -125,7 +125,7 @@ func (r *Replicas) describe() string {
 // Forward panics if parameters of one replica were set, by an optimiser or otherwise, and those of
 // another were not.
 //
-//asyncgen:api op
+//asyncgen:api op recv
 //go:noinline
 func (r *Replicas) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if r.isFrozen {

@@ -73,7 +73,7 @@ type Hidden struct{ H, C *tensor.Tensor }
 // Forward implements [Module]: it returns the outputs [N T hidden] of the last layer for sequences x of
 // shape [N T C].
 //
-//asyncgen:api op
+//asyncgen:api op recv
 //go:noinline
 func (r *Recurrent) Forward(x *tensor.Tensor) *tensor.Tensor {
 	y, end := r.Run(x, Hidden{})
@@ -87,7 +87,7 @@ func (r *Recurrent) Forward(x *tensor.Tensor) *tensor.Tensor {
 //
 //	state = nn.Hidden{H: state.H.Detach(), C: state.C.Detach()}
 //
-//asyncgen:api op
+//asyncgen:api op recv
 //go:noinline
 func (r *Recurrent) Run(x *tensor.Tensor, from Hidden) (y *tensor.Tensor, end Hidden) {
 	r.mustRun(x, from)

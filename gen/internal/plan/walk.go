@@ -1211,6 +1211,9 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 		for _, arg := range call.Args {
 			w.deep(w.f.Info.TypeOf(arg), arg, false)
 		}
+		if api.Arg != tensorapi.None && kind == tensorapi.Op && !w.f.isFrozen(call) {
+			w.e.write(Loc{Kind: Cells}, c)
+		}
 	case tensorapi.Draw, tensorapi.Mutate:
 		note(&w.e.Enqueues, c)
 		w.e.read(Loc{Kind: Cells}, c)
@@ -1220,6 +1223,24 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 	default: // Poll, Control, Call
 		note(&w.e.Barrier, cause(call, "calls %s", name(fn)).as(Blocks))
 	}
+}
+
+// isFrozen reports whether call is one of a method of what the library has frozen, whose cells never change:
+// nn.Frozen(net).Forward(x), or of a variable that is defined so.
+func (f *Function) isFrozen(call *ast.CallExpr) bool {
+	recv := f.receiver(call)
+	if recv == nil {
+		return false
+	}
+	if v := f.Variable(recv); v != nil && !f.Visible(v) {
+		recv = f.Definition(v)
+	}
+	made, ok := ast.Unparen(recv).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	fn, api, kind := f.Callee(made)
+	return kind == CallsLibrary && api.Kind == tensorapi.Value && fn.Name() == "Frozen"
 }
 
 // callsOp reports whether the function that call calls is an operation of the library, named as

@@ -46,6 +46,9 @@ func (g *Guess) Restore() {
 	g.saved = nil
 }
 
+// Changes reports whether something was saved in g: the goroutine has changed it since g began.
+func (g *Guess) Changes() bool { return len(g.saved) > 0 }
+
 // SavedBytes returns how much memory is kept for Restore.
 func (g *Guess) SavedBytes() (n int64) {
 	for _, s := range g.saved {
