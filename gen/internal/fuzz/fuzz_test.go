@@ -146,7 +146,8 @@ func libraryCopy(t *testing.T) string {
 	return to
 }
 
-// floors are how often each rewrite has to be made in a hundred programs.
+// floors are how often each rewrite has to be made in a hundred programs. Of a few programs that is rounded down: those
+// of TestPrograms need not have the rarest rewrites, TestLong has.
 var floors = map[string]int{"R1": 8, "R2": 10, "R3": 5, "R4": 20, "R5": 10, "R6": 4, "R8": 2, "R9": 8, "R10": 2, "R11": 10, "R15": 4, "R18": 8, "R19": 5}
 
 // accept reports what was rewritten. Refusing everything is no way to pass.
@@ -155,10 +156,10 @@ func accept(t *testing.T, r *Report) {
 	applied, refused := 0, 0
 	var table strings.Builder
 	for _, rule := range rewrites {
-		n := r.Applied[rule]
+		n, least := r.Applied[rule], floors[rule]*r.Programs/100
 		applied += n
-		fmt.Fprintf(&table, "%-6s applied %5d, at least %d\n", rule, n, floors[rule]*r.Programs/100)
-		if *acceptFlag && n*100 < floors[rule]*r.Programs {
+		fmt.Fprintf(&table, "%-6s applied %5d, at least %d\n", rule, n, least)
+		if *acceptFlag && n < least {
 			t.Errorf("%s was made %d times in %d programs: too rarely to prove anything", rule, n, r.Programs)
 		}
 	}
