@@ -1211,7 +1211,7 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 		for _, arg := range call.Args {
 			w.deep(w.f.Info.TypeOf(arg), arg, false)
 		}
-		if api.Arg != tensorapi.None && kind == tensorapi.Op && !w.f.isFrozen(call) {
+		if api.Arg != tensorapi.None && kind == tensorapi.Op && !w.f.isFrozen(call) { // or it calls such a one
 			w.e.write(Loc{Kind: Cells}, c)
 		}
 	case tensorapi.Draw, tensorapi.Mutate:
