@@ -83,6 +83,68 @@ func LogSoftmax(axis int) Module {
 //asyncgen:api pure
 func LeakyReLU(slope float64) Module { return withConstant(leakyReLU, slope, "LeakyReLU(%v)", slope) }
 
+// PReLU is [LeakyReLU] with slopes that are learnt (He et al. 2015): one for all elements, or with more
+// than one slopes, one for each channel, which axis 1 numbers. They are the parameter weight, a vector,
+// and 0.25 at first.
+//
+//asyncgen:api pure
+func PReLU(slopes int) Module {
+	if slopes < 1 {
+		wrong("PReLU", "%d slopes", slopes)
+	}
+	return &pReLU{slopes, NewParam(nil)}
+}
+
+type pReLU struct {
+	slopes int
+	weight *Param
+}
+
+// Forward implements Module.
+//
+//go:noinline
+func (l *pReLU) Forward(x *tensor.Tensor) *tensor.Tensor {
+	if l.slopes > 1 && (x.Rank() < 2 || x.Dim(1) != l.slopes) {
+		wrong("PReLU", "the input has shape %v, want [N C ...] with %d channels", x.Shape(), l.slopes)
+	}
+	if !l.weight.IsSet() {
+		set(l.weight, nil, Constant(0.25), like(x), l.slopes, l.slopes, l.slopes)
+	}
+	w := l.weight.Value()
+	defer tensor.Dead(w)
+	var slopes *tensor.Tensor
+	if l.slopes == 1 {
+		slopes = w.Row(0)
+	} else {
+		slopes = channels(w, x.Rank())
+	}
+	defer tensor.Dead(slopes)
+	return leakyReLU.Of(x, slopes)
+}
+
+// String is the call that makes such a layer.
+func (l *pReLU) String() string { return fmt.Sprintf("PReLU(%d)", l.slopes) }
+
+func (l *pReLU) isDiscreet() bool { return true }
+
+// Params implements Module.
+func (l *pReLU) Params() []*Param { return Params(l) }
+
+// HardSwish returns a layer without parameters that computes x · min(max(x+3, 0), 6) / 6 (Howard et al.
+// 2019).
+//
+//asyncgen:api pure
+func HardSwish() Module {
+	return activate(func(x *tensor.Tensor) *tensor.Tensor { return hardSwish.Of(x) }, "HardSwish()")
+}
+
+// Identity returns a layer without parameters whose result is its input: a place for another layer.
+//
+//asyncgen:api pure
+func Identity() Module {
+	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.As(x.DType()) }, "Identity()")
+}
+
 // ELU returns a layer without parameters that computes alpha · (exp(x) - 1) where x is not positive,
 // and x elsewhere (Clevert, Unterthiner and Hochreiter 2015).
 //
@@ -112,6 +174,13 @@ var leakyReLU = tensor.Fuse("LeakyReLU", 2, func(x ...*kernel.Expr) *kernel.Expr
 	return kernel.Where(kernel.Gt(x[0], number(0, x[0])), x[0], kernel.Mul(x[0], x[1]))
 })
 
+var hardSwish = tensor.Fuse("HardSwish", 1, func(x ...*kernel.Expr) *kernel.Expr {
+	three := number(3, x[0])
+	middle := kernel.Div(kernel.Mul(x[0], kernel.Add(x[0], three)), number(6, x[0]))
+	above := kernel.Where(kernel.Ge(x[0], three), x[0], middle)
+	return kernel.Where(kernel.Le(x[0], number(-3, x[0])), number(0, x[0]), above)
+})
+
 var elu = tensor.Fuse("ELU", 2, func(x ...*kernel.Expr) *kernel.Expr {
 	return kernel.Where(kernel.Gt(x[0], number(0, x[0])), x[0], kernel.Mul(x[1], kernel.Expm1(x[0])))
 })
@@ -138,23 +207,45 @@ func Dropout(p float64) Module {
 	if !(p >= 0 && p <= 1) {
 		wrong("Dropout", "a probability of %v", p)
 	}
-	return &dropout{p: p}
+	return &dropout{name: "Dropout", p: p}
+}
+
+// Dropout2D is [Dropout] of whole channels, which the first two axes of its input [N C ...] number
+// (Tompson et al. 2014).
+//
+//asyncgen:api pure
+func Dropout2D(p float64) Module {
+	if !(p >= 0 && p <= 1) {
+		wrong("Dropout2D", "a probability of %v", p)
+	}
+	return &dropout{name: "Dropout2D", whole: true, p: p}
 }
 
 type dropout struct {
 	stateless
-	p    float64
-	mode Mode
+	name  string
+	whole bool // it drops channels
+	p     float64
+	mode  Mode
 }
 
 // Forward implements Module.
 //
 //go:noinline
 func (l *dropout) Forward(x *tensor.Tensor) *tensor.Tensor {
+	shape := x.Shape()
+	if l.whole {
+		if len(shape) < 2 {
+			wrong(l.name, "the input has shape %v, want [N C ...]", shape)
+		}
+		for i := range shape[2:] {
+			shape[2+i] = 1
+		}
+	}
 	if !l.mode.IsTraining() || l.p == 0 {
 		return x.As(x.DType()) // a handle of its own
 	}
-	u := tensor.On(x.Device()).As(x.DType()).Rand(x.Shape()...)
+	u := tensor.On(x.Device()).As(x.DType()).Rand(shape...)
 	defer tensor.Dead(u)
 	return ofConstant(dropped, l.p, x, u)
 }
@@ -164,4 +255,4 @@ var dropped = tensor.Fuse("Dropout", 3, func(x ...*kernel.Expr) *kernel.Expr {
 })
 
 // String is the call that makes such a layer.
-func (l *dropout) String() string { return fmt.Sprintf("Dropout(%v)", l.p) }
+func (l *dropout) String() string { return fmt.Sprintf("%s(%v)", l.name, l.p) }

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -18,106 +19,188 @@ import (
 //
 //asyncgen:api pure
 func Conv2D(out int, size tensor.Pair, c tensor.Conv, how ...Init) Module {
-	if out < 0 || size[0] < 1 || size[1] < 1 {
-		wrong("Conv2D", "%d channels, a kernel of %d rows and %d columns", out, size[0], size[1])
-	}
-	init := optional("Conv2D", how)
-	weight, bias := init.params()
-	return &conv2D{out: out, size: size, conv: c, init: init, weight: weight, bias: bias}
+	return newConvolution(&convolution{name: "Conv2D", axes: 2, out: out, size: size,
+		conv: tensor.ConvTranspose{Stride: c.Stride, Padding: c.Padding, Dilation: c.Dilation, Groups: c.Groups}}, how)
 }
 
-type conv2D struct {
+// Conv1D is [Conv2D] for sequences [N C L], or [C L] for one, and a kernel of size elements, see
+// [tensor.Tensor.Conv1D]: of each Pair of c, the second number counts. W has the shape
+// (out, C/groups, size).
+//
+//asyncgen:api pure
+func Conv1D(out, size int, c tensor.Conv, how ...Init) Module {
+	return newConvolution(&convolution{name: "Conv1D", axes: 1, out: out, size: tensor.Pair{1, size},
+		conv: tensor.ConvTranspose{Stride: c.Stride, Padding: c.Padding, Dilation: c.Dilation, Groups: c.Groups}}, how)
+}
+
+// ConvTranspose2D returns a layer that computes x.ConvTranspose2D(W, c) + b, see
+// [tensor.Tensor.ConvTranspose2D]: images that are larger than those of the input if it has a Stride.
+// It is like [Conv2D] otherwise, but W has the shape (C, out/groups, rows, columns), as PyTorch's.
+//
+//asyncgen:api pure
+func ConvTranspose2D(out int, size tensor.Pair, c tensor.ConvTranspose, how ...Init) Module {
+	return newConvolution(&convolution{name: "ConvTranspose2D", axes: 2, transposed: true, out: out, size: size, conv: c}, how)
+}
+
+// ConvTranspose1D is [ConvTranspose2D] for sequences [N C L], or [C L] for one, and a kernel of size
+// elements: of each Pair of c, the second number counts. W has the shape (C, out/groups, size).
+//
+//asyncgen:api pure
+func ConvTranspose1D(out, size int, c tensor.ConvTranspose, how ...Init) Module {
+	return newConvolution(&convolution{name: "ConvTranspose1D", axes: 1, transposed: true, out: out, size: tensor.Pair{1, size}, conv: c}, how)
+}
+
+// A convolution is a layer of one or two axes.
+type convolution struct {
+	name         string
+	axes         int
+	transposed   bool
 	out          int
 	size         tensor.Pair
-	conv         tensor.Conv
+	conv         tensor.ConvTranspose // without OutputPadding unless it is transposed
 	init         Init
 	weight, bias *Param // bias is nil if there is none
+}
+
+func newConvolution(l *convolution, how []Init) Module {
+	switch {
+	case l.axes == 2 && (l.out < 0 || l.size[0] < 1 || l.size[1] < 1):
+		wrong(l.name, "%d channels, a kernel of %d rows and %d columns", l.out, l.size[0], l.size[1])
+	case l.out < 0 || l.size[1] < 1:
+		wrong(l.name, "%d channels, a kernel of %d elements", l.out, l.size[1])
+	}
+	l.init = optional(l.name, how)
+	l.weight, l.bias = l.init.params()
+	return l
 }
 
 // Forward implements Module.
 //
 //go:noinline
-func (l *conv2D) Forward(x *tensor.Tensor) *tensor.Tensor {
+func (l *convolution) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if !l.weight.IsSet() {
 		l.begin(x)
 	}
 	w := l.weight.Value()
-	sums := x.Conv2D(w, l.conv)
+	sums := l.sums(x, w)
 	tensor.Dead(w)
 	if l.bias == nil {
 		return sums
 	}
 	b := l.bias.Value()
-	planes := b.Reshape(l.out, 1, 1)
+	planes := channels(b, 2+l.axes)
 	y := sums.Add(planes)
 	tensor.Dead(b, sums, planes)
 	return y
 }
 
-// String is the call that makes such a layer.
-func (l *conv2D) String() string {
-	c := l.conv
-	return fmt.Sprintf("Conv2D(%d, %s%s%s)", l.out, pair(l.size), options("Stride", c.Stride, "Padding", c.Padding, "Dilation", c.Dilation, "Groups", c.Groups), l.init.words())
+// sums returns the result without the bias.
+func (l *convolution) sums(x, w *tensor.Tensor) *tensor.Tensor {
+	c := tensor.Conv{Stride: l.conv.Stride, Padding: l.conv.Padding, Dilation: l.conv.Dilation, Groups: l.conv.Groups}
+	switch {
+	case l.transposed && l.axes == 1:
+		return x.ConvTranspose1D(w, l.conv)
+	case l.transposed:
+		return x.ConvTranspose2D(w, l.conv)
+	case l.axes == 1:
+		return x.Conv1D(w, c)
+	}
+	return x.Conv2D(w, c)
 }
 
-func (l *conv2D) isDiscreet() bool { return true }
+// String is the call that makes such a layer.
+func (l *convolution) String() string {
+	c, one := l.conv, l.axes == 1
+	return fmt.Sprintf("%s(%d, %s%s%s)", l.name, l.out, extent(l.size, one), options("Stride", along(c.Stride, one), "Padding", along(c.Padding, one),
+		"OutputPadding", along(c.OutputPadding, one), "Dilation", along(c.Dilation, one), "Groups", c.Groups), l.init.words())
+}
+
+func (l *convolution) isDiscreet() bool { return true }
 
 // begin draws the weights for inputs like x.
-func (l *conv2D) begin(x *tensor.Tensor) {
+func (l *convolution) begin(x *tensor.Tensor) {
 	groups := max(l.conv.Groups, 1)
-	if x.Rank() < 3 || x.Rank() > 4 || x.Dim(-3)%groups != 0 || l.out%groups != 0 {
-		wrong("Conv2D", "the input has shape %v, want images [N C H W], or one [C H W], and channels in %d groups, as are the layer's %d",
-			x.Shape(), groups, l.out)
+	if x.Rank() < 1+l.axes || x.Rank() > 2+l.axes || x.Dim(-1-l.axes)%groups != 0 || l.out%groups != 0 {
+		what := "images [N C H W], or one [C H W]"
+		if l.axes == 1 {
+			what = "sequences [N C L], or one [C L]"
+		}
+		wrong(l.name, "the input has shape %v, want %s, and channels in %d groups, as are the layer's %d", x.Shape(), what, groups, l.out)
 	}
-	in, area := x.Dim(-3)/groups, l.size[0]*l.size[1]
-	set(l.weight, l.init.Weight, XavierUniform(), like(x), in*area, l.out/groups*area, l.out, in, l.size[0], l.size[1])
-	set(l.bias, l.init.Bias, Zeros(), like(x), in*area, l.out/groups*area, l.out)
+	in, out, area := x.Dim(-1-l.axes)/groups, l.out/groups, l.size[0]*l.size[1]
+	shape := append([]int{l.out, in}, l.size[2-l.axes:]...)
+	if l.transposed {
+		shape[0], shape[1] = in*groups, out
+	}
+	set(l.weight, l.init.Weight, XavierUniform(), like(x), in*area, out*area, shape...)
+	set(l.bias, l.init.Bias, Zeros(), like(x), in*area, out*area, l.out)
 }
 
 // Params implements Module.
-func (l *conv2D) Params() []*Param { return Params(l) }
+func (l *convolution) Params() []*Param { return Params(l) }
 
 // MaxPool2D returns a layer without parameters that replaces each plane by the greatest elements of its
 // windows, see [tensor.Tensor.MaxPool2D].
 //
 //asyncgen:api pure
-func MaxPool2D(p tensor.Pool) Module { return maxPool2D{Pool: p} }
-
-type maxPool2D struct {
-	stateless
-	tensor.Pool
+func MaxPool2D(p tensor.Pool) Module {
+	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.MaxPool2D(p) }, "MaxPool2D(%s)", pooled(p, false))
 }
 
-// Forward implements Module.
+// MaxPool1D is [MaxPool2D] of vectors along the last axis: of each Pair of p, the second number counts.
 //
-//go:noinline
-func (l maxPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.MaxPool2D(l.Pool) }
-
-// String is the call that makes such a layer.
-func (l maxPool2D) String() string { return "MaxPool2D(" + pooled(l.Pool) + ")" }
-
-func pooled(p tensor.Pool) string {
-	return pair(p.Window) + options("Stride", p.Stride, "Padding", p.Padding)
+//asyncgen:api pure
+func MaxPool1D(p tensor.Pool) Module {
+	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.MaxPool1D(p) }, "MaxPool1D(%s)", pooled(p, true))
 }
 
 // AvgPool2D returns a layer without parameters that replaces each plane by the means of its windows,
 // without what lies outside, see [tensor.Tensor.AvgPool2D].
 //
 //asyncgen:api pure
-func AvgPool2D(p tensor.Pool) Module { return avgPool2D{Pool: p} }
-
-type avgPool2D struct {
-	stateless
-	tensor.Pool
+func AvgPool2D(p tensor.Pool) Module {
+	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.AvgPool2D(p) }, "AvgPool2D(%s)", pooled(p, false))
 }
 
-// Forward implements Module.
+// AvgPool1D is [AvgPool2D] of vectors along the last axis: of each Pair of p, the second number counts.
 //
-//go:noinline
-func (l avgPool2D) Forward(x *tensor.Tensor) *tensor.Tensor { return x.AvgPool2D(l.Pool) }
+//asyncgen:api pure
+func AvgPool1D(p tensor.Pool) Module {
+	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.AvgPool1D(p) }, "AvgPool1D(%s)", pooled(p, true))
+}
 
-// String is the call that makes such a layer.
-func (l avgPool2D) String() string { return "AvgPool2D(" + pooled(l.Pool) + ")" }
+// AdaptiveAvgPool2D returns a layer without parameters that divides each plane, whatever its size, into
+// rows times columns windows, and replaces it by their means, see [tensor.Tensor.AdaptiveAvgPool2D].
+// With 1 row and 1 column it is the mean of each plane, which is called global pooling.
+//
+//asyncgen:api pure
+func AdaptiveAvgPool2D(rows, columns int) Module {
+	if rows < 1 || columns < 1 {
+		wrong("AdaptiveAvgPool2D", "%d rows and %d columns", rows, columns)
+	}
+	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.AdaptiveAvgPool2D(rows, columns) }, "AdaptiveAvgPool2D(%dx%d)", rows, columns)
+}
+
+// pooled are the settings of p, of which those along one axis count if one is set.
+func pooled(p tensor.Pool, one bool) string {
+	return extent(p.Window, one) + options("Stride", along(p.Stride, one), "Padding", along(p.Padding, one))
+}
+
+// extent is "3x3", or "3" along one axis.
+func extent(p tensor.Pair, one bool) string {
+	if one {
+		return strconv.Itoa(p[1])
+	}
+	return pair(p)
+}
+
+// along returns p, or what counts of it along one axis.
+func along(p tensor.Pair, one bool) any {
+	if one {
+		return p[1]
+	}
+	return p
+}
 
 // Flatten returns a layer without parameters that gives each sample of a batch, whatever its shape is,
 // as a row of a matrix. It panics if the input has no axes.

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"math"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -18,6 +19,8 @@ type Loss struct {
 	Delta float64
 	// Positive multiplies the losses of positive targets in [Loss.BCEWithLogits]. It is broadcast; nil: 1.
 	Positive *tensor.Tensor
+	// Margin is the similarity up to which [Loss.CosineEmbedding] takes vectors for different ones.
+	Margin float64
 	// Smoothing is the part of the probability that [Loss.CrossEntropy] and [Loss.NLL] spread over all
 	// classes (Szegedy et al. 2016).
 	Smoothing float64
@@ -147,6 +150,88 @@ var weightedEntropy = tensor.Fuse("BCEWithLogits", 3, func(x ...*kernel.Expr) *k
 	rest := kernel.Mul(kernel.Sub(one, x[1]), x[0])
 	weight := kernel.Add(one, kernel.Mul(kernel.Sub(x[2], one), x[1]))
 	return kernel.Add(rest, kernel.Mul(weight, logOnePlusExp(kernel.Neg(x[0]))))
+})
+
+// BCELoss returns the mean of [Loss.BCE], as a tensor without axes. It panics if pred and targets differ
+// in shape. [BCEWithLogits] is more exact: it takes scores.
+//
+//asyncgen:api op batch
+//go:noinline
+func BCELoss(pred, targets *tensor.Tensor) *tensor.Tensor { return Loss{}.BCE(pred, targets) }
+
+// BCE returns the binary cross-entropy of targets and pred, both probabilities from 0 to 1, reduced:
+// -t·log(p) - (1-t)·log(1-p) of each element. A logarithm that is less than -100 counts as -100, as in
+// PyTorch; its gradient is 0. It panics if pred and targets differ in shape.
+//
+//asyncgen:api op batch none
+//go:noinline
+func (l Loss) BCE(pred, targets *tensor.Tensor) *tensor.Tensor {
+	mustEqual("BCELoss", pred, targets)
+	return l.fused(entropy, pred, targets)
+}
+
+var entropy = tensor.Fuse("BCELoss", 2, func(x ...*kernel.Expr) *kernel.Expr {
+	one, least := number(1, x[0]), number(math.Exp(-100), x[0])
+	bounded := func(p, log *kernel.Expr) *kernel.Expr {
+		return kernel.Where(kernel.Le(p, least), number(-100, p), log)
+	}
+	yes := bounded(x[0], kernel.Log(x[0]))
+	no := bounded(kernel.Sub(one, x[0]), kernel.Log1p(kernel.Neg(x[0])))
+	return kernel.Neg(kernel.Add(kernel.Mul(x[1], yes), kernel.Mul(kernel.Sub(one, x[1]), no)))
+})
+
+// CosineSimilarity returns the cosines of the angles between vectors of a and b along the last axis: the
+// shape is that of a and b, broadcast, without it. A norm of less than 1e-8 counts as 1e-8. It panics if
+// a and b do not fit, or if one has no axes.
+//
+//asyncgen:api op batch
+//go:noinline
+func CosineSimilarity(a, b *tensor.Tensor) *tensor.Tensor {
+	if a.Rank() == 0 || b.Rank() == 0 {
+		wrong("CosineSimilarity", "the shapes are %v and %v, want vectors along the last axis", a.Shape(), b.Shape())
+	}
+	dot := product.Sum([]int{-1}, a, b)
+	as, bs := product.Sum([]int{-1}, a, a), product.Sum([]int{-1}, b, b)
+	defer tensor.Dead(dot, as, bs)
+	return cosine.Of(dot, as, bs)
+}
+
+var (
+	product = tensor.Fuse("CosineSimilarity", 2, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Mul(x[0], x[1]) })
+	cosine  = tensor.Fuse("CosineSimilarity", 3, func(x ...*kernel.Expr) *kernel.Expr {
+		root := func(square *kernel.Expr) *kernel.Expr { return kernel.Sqrt(kernel.Max(square, number(1e-16, square))) }
+		return kernel.Div(x[0], kernel.Mul(root(x[1]), root(x[2])))
+	})
+)
+
+// CosineEmbedding returns the mean of [Loss.CosineEmbedding] of the zero Loss, as a tensor without axes.
+//
+//asyncgen:api op batch
+//go:noinline
+func CosineEmbedding(a, b, targets *tensor.Tensor) *tensor.Tensor {
+	return Loss{}.CosineEmbedding(a, b, targets)
+}
+
+// CosineEmbedding returns the losses of pairs of vectors of a and b along the last axis, with the cosine
+// c of [CosineSimilarity], reduced: 1-c where targets has a number greater than 0, such as 1, and
+// max(c-Margin, 0) elsewhere, as where it has -1. It panics if a and b differ in shape, or if targets
+// does not have a number for each pair.
+//
+//asyncgen:api op batch none
+//go:noinline
+func (l Loss) CosineEmbedding(a, b, targets *tensor.Tensor) *tensor.Tensor {
+	mustEqual("CosineEmbedding", a, b)
+	if s := a.Shape(); len(s) == 0 || !targets.Shape().Equal(s[:len(s)-1]) {
+		wrong("CosineEmbedding", "the vectors have shape %v and the targets %v, want a number for each vector along the last axis", s, targets.Shape())
+	}
+	c, margin := CosineSimilarity(a, b), like(a).Scalar(l.Margin)
+	defer tensor.Dead(c, margin)
+	return l.fused(apart, c, targets, margin)
+}
+
+var apart = tensor.Fuse("CosineEmbedding", 3, func(x ...*kernel.Expr) *kernel.Expr {
+	zero := number(0, x[0])
+	return kernel.Where(kernel.Gt(x[1], zero), kernel.Sub(number(1, x[0]), x[0]), kernel.Max(kernel.Sub(x[0], x[2]), zero))
 })
 
 // KLDiv returns the mean of [Loss.KLDiv] over samples, as a tensor without axes, which PyTorch calls

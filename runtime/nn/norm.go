@@ -145,7 +145,7 @@ func mustBeVectors(name string, x *tensor.Tensor) {
 // GroupNorm returns a layer that normalises the channels of each sample in groups (Wu and He 2018):
 // input [N C ...] has C channels, a multiple of groups. Mean and variance are those of a group, over
 // all axes behind. The gain and the bias, called weight and bias, have an element for each channel.
-// With one group for each channel it is instance normalisation.
+// With one group for each channel it is [InstanceNorm].
 //
 //asyncgen:api pure
 func GroupNorm(groups int, how ...Norm) Module {
@@ -153,11 +153,22 @@ func GroupNorm(groups int, how ...Norm) Module {
 		wrong("GroupNorm", "%d groups", groups)
 	}
 	n := norm("GroupNorm", how)
-	return &groupNorm{groups, n, n.affine()}
+	return &groupNorm{"GroupNorm", groups, n, n.affine()}
+}
+
+// InstanceNorm returns a layer that normalises each channel of each sample alone, over all axes behind
+// (Ulyanov, Vedaldi and Lempitsky 2016): input [N C L] or [N C H W]. It has a gain and a bias as
+// [GroupNorm], which PyTorch's has not unless it is told so, and no running statistics.
+//
+//asyncgen:api pure
+func InstanceNorm(how ...Norm) Module {
+	n := norm("InstanceNorm", how)
+	return &groupNorm{"InstanceNorm", 0, n, n.affine()}
 }
 
 type groupNorm struct {
-	groups int
+	name   string
+	groups int // 0: one for each channel
 	how    Norm
 	affine
 }
@@ -166,12 +177,17 @@ type groupNorm struct {
 //
 //go:noinline
 func (l *groupNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
-	shape := x.Shape()
-	if len(shape) < 2 || shape[1]%l.groups != 0 {
-		wrong("GroupNorm", "the input has shape %v, want [N C ...] with channels in %d groups", shape, l.groups)
+	shape, groups := x.Shape(), l.groups
+	switch {
+	case groups == 0 && len(shape) < 3:
+		wrong(l.name, "the input has shape %v, want [N C L] or [N C H W]", shape)
+	case groups == 0:
+		groups = shape[1]
+	case len(shape) < 2 || shape[1]%groups != 0:
+		wrong(l.name, "the input has shape %v, want [N C ...] with channels in %d groups", shape, groups)
 	}
 	l.begin(x, shape[1])
-	grouped := x.Reshape(shape[0], l.groups, shape[1:].Size()/l.groups)
+	grouped := x.Reshape(shape[0], groups, shape[1:].Size()/max(groups, 1))
 	normed := grouped.LayerNorm(-1, l.how.Eps)
 	y := normed.Reshape(shape...)
 	tensor.Dead(grouped, normed)
@@ -198,7 +214,12 @@ func channels(v *tensor.Tensor, rank int) *tensor.Tensor {
 }
 
 // String is the call that makes such a layer.
-func (l *groupNorm) String() string { return fmt.Sprintf("GroupNorm(%d)", l.groups) }
+func (l *groupNorm) String() string {
+	if l.groups == 0 {
+		return l.name + "()"
+	}
+	return fmt.Sprintf("%s(%d)", l.name, l.groups)
+}
 
 func (l *groupNorm) isDiscreet() bool { return true }
 

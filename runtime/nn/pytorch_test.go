@@ -55,29 +55,50 @@ func loss(f func(pred, target *tensor.Tensor) *tensor.Tensor, target *tensor.Ten
 	return forward{"x", nil, func(in []*tensor.Tensor) []*tensor.Tensor { return []*tensor.Tensor{f(in[0], target)} }}
 }
 
+func pairs(f func(a, b *tensor.Tensor) *tensor.Tensor) forward {
+	return forward{"x other", nil, func(in []*tensor.Tensor) []*tensor.Tensor { return []*tensor.Tensor{f(in[0], in[1])} }}
+}
+
 // forwards are what is compared with PyTorch, by the names of fixtures.
 func forwards() map[string]forward {
 	attention, grouped, elsewhere := nn.MultiHeadAttention(8, 4), nn.MultiHeadAttention(8, 4, nn.Heads{KV: 2, Causal: true}), nn.MultiHeadAttention(8, 4)
 	all := map[string]forward{
-		"Dense":                        layer(nn.Dense(4)),
-		"Conv2D":                       layer(nn.Conv2D(6, tensor.Pair{2, 3}, tensor.Conv{Stride: tensor.Pair{1, 2}, Padding: tensor.Pair{0, 1}, Groups: 2})),
-		"BatchNorm [N C]":              layer(nn.BatchNorm()),
-		"BatchNorm [N C L]":            layer(nn.BatchNorm()),
-		"BatchNorm [N C H W]":          layer(nn.BatchNorm()),
-		"GroupNorm":                    layer(nn.GroupNorm(2)),
-		"LayerNorm":                    layer(nn.LayerNorm()),
-		"LeakyReLU":                    layer(nn.LeakyReLU(0.1)),
-		"ELU":                          layer(nn.ELU(1.3)),
-		"GELU":                         layer(nn.GELU()),
-		"SiLU":                         layer(nn.SiLU()),
-		"Sigmoid":                      layer(nn.Sigmoid()),
-		"Tanh":                         layer(nn.Tanh()),
-		"Softplus":                     layer(nn.Softplus()),
-		"Softmax":                      layer(nn.Softmax(0)),
-		"LogSoftmax":                   layer(nn.LogSoftmax(0)),
-		"PaddedEmbedding":              layer(nn.PaddedEmbedding(5, 2, 1)),
-		"LSTM":                         recurrent(nn.LSTM(4, 2), "x h c"),
-		"GRU":                          recurrent(nn.GRU(4, 2), "x h"),
+		"Dense":               layer(nn.Dense(4)),
+		"Conv2D":              layer(nn.Conv2D(6, tensor.Pair{2, 3}, tensor.Conv{Stride: tensor.Pair{1, 2}, Padding: tensor.Pair{0, 1}, Groups: 2})),
+		"BatchNorm [N C]":     layer(nn.BatchNorm()),
+		"BatchNorm [N C L]":   layer(nn.BatchNorm()),
+		"BatchNorm [N C H W]": layer(nn.BatchNorm()),
+		"GroupNorm":           layer(nn.GroupNorm(2)),
+		"LayerNorm":           layer(nn.LayerNorm()),
+		"LeakyReLU":           layer(nn.LeakyReLU(0.1)),
+		"ELU":                 layer(nn.ELU(1.3)),
+		"GELU":                layer(nn.GELU()),
+		"SiLU":                layer(nn.SiLU()),
+		"Sigmoid":             layer(nn.Sigmoid()),
+		"Tanh":                layer(nn.Tanh()),
+		"Softplus":            layer(nn.Softplus()),
+		"Softmax":             layer(nn.Softmax(0)),
+		"LogSoftmax":          layer(nn.LogSoftmax(0)),
+		"PaddedEmbedding":     layer(nn.PaddedEmbedding(5, 2, 1)),
+		"LSTM":                recurrent(nn.LSTM(4, 2), "x h c"),
+		"GRU":                 recurrent(nn.GRU(4, 2), "x h"),
+		"RNN":                 recurrent(nn.RNN(4, 2), "x h"),
+		"LSTM both":           recurrent(nn.Bidirectional(nn.LSTM(4, 2)), "x h c"),
+		"GRU both":            recurrent(nn.Bidirectional(nn.GRU(4, 2)), "x h"),
+		"Conv1D":              layer(nn.Conv1D(6, 3, tensor.Conv{Stride: tensor.Both(2), Padding: tensor.Both(1), Groups: 2})),
+		"ConvTranspose1D": layer(nn.ConvTranspose1D(6, 3,
+			tensor.ConvTranspose{Stride: tensor.Both(2), Padding: tensor.Both(1), OutputPadding: tensor.Both(1), Groups: 2})),
+		"ConvTranspose2D": layer(nn.ConvTranspose2D(6, tensor.Pair{2, 3}, tensor.ConvTranspose{
+			Stride: tensor.Pair{1, 2}, Padding: tensor.Pair{0, 1}, OutputPadding: tensor.Pair{0, 1}, Dilation: tensor.Pair{2, 1}, Groups: 2})),
+		"InstanceNorm":                 layer(nn.InstanceNorm()),
+		"MaxPool1D":                    layer(nn.MaxPool1D(tensor.Pool{Window: tensor.Both(3), Stride: tensor.Both(2), Padding: tensor.Both(1)})),
+		"AvgPool1D":                    layer(nn.AvgPool1D(tensor.Pool{Window: tensor.Both(3), Stride: tensor.Both(2), Padding: tensor.Both(1)})),
+		"AdaptiveAvgPool2D":            layer(nn.AdaptiveAvgPool2D(2, 3)),
+		"AdaptiveAvgPool2D global":     layer(nn.AdaptiveAvgPool2D(1, 1)),
+		"HardSwish":                    layer(nn.HardSwish()),
+		"PReLU":                        layer(nn.PReLU(1)),
+		"PReLU channels":               layer(nn.PReLU(3)),
+		"CosineSimilarity":             pairs(nn.CosineSimilarity),
 		"Attention":                    layer(attention),
 		"Attention grouped and causal": layer(grouped),
 		"Attention elsewhere": {"x memory mask", elsewhere, func(in []*tensor.Tensor) []*tensor.Tensor {
@@ -102,6 +123,10 @@ func forwards() map[string]forward {
 		all["CrossEntropy weights "+name] = loss(with(nn.Loss{Ignore: ignore, Weights: weights}).CrossEntropy, labels)
 		all["CrossEntropy smoothing "+name] = loss(with(nn.Loss{Ignore: ignore, Smoothing: 0.2}).CrossEntropy, labels)
 		all["CrossEntropy all "+name] = loss(with(nn.Loss{Ignore: ignore, Weights: weights, Smoothing: 0.2}).CrossEntropy, labels)
+		all["BCE "+name] = loss(with(nn.Loss{}).BCE, tensor.From([]float64{0, 0.2, 1, 0.3, 1, 1}, 2, 3))
+		all["CosineEmbedding "+name] = pairs(func(a, b *tensor.Tensor) *tensor.Tensor {
+			return with(nn.Loss{Margin: 0.1}).CosineEmbedding(a, b, tensor.From([]float64{1, -1, -1, 1, -1}))
+		})
 		all["NLL "+name] = loss(with(nn.Loss{Ignore: ignore, Weights: weights}).NLL, labels)
 	}
 	all["KLDiv mean"] = loss(nn.KLDiv, tensor.From([]float64{0.1, 0.2, 0.3, 0.4, 0, 0.5, 0.5, 0, 1, 0, 0, 0}, 3, 4))
@@ -135,7 +160,7 @@ func against(t *testing.T, f fixture, want forward) {
 	var names []string
 	for name := range strings.FieldsSeq(want.inputs) {
 		x := f.tensor(name)
-		if strings.Contains(f.Name, "Embedding") {
+		if strings.HasSuffix(f.Name, "Embedding") {
 			x = x.As(tensor.Int64)
 		}
 		if _, ok := f.Tensors["grad."+name]; ok {

@@ -41,23 +41,53 @@ func GRU(hidden, layers int, how ...Init) *Recurrent {
 	return newRecurrent("GRU", 3, hidden, layers, how)
 }
 
+// RNN is [LSTM] with the simplest units (Elman 1990): h = tanh(x·W + b + h·U + d).
+//
+//asyncgen:api pure
+func RNN(hidden, layers int, how ...Init) *Recurrent {
+	return newRecurrent("RNN", 1, hidden, layers, how)
+}
+
+// Bidirectional returns layers such as those of r, with parameters of their own, of which each goes
+// over sequences in both directions (Schuster and Paliwal 1997): one half of it begins with the first
+// step, the other with the last. Their outputs lie side by side, as [N T 2·hidden]. Parameters of the
+// other half are called weight_ih_l0_reverse and so on. A [Hidden] has rows for both halves of the
+// first layer, then for those of the second.
+//
+//	nn.Bidirectional(nn.LSTM(128, 2))
+//
+//asyncgen:api pure
+func Bidirectional(r *Recurrent) *Recurrent {
+	both := newRecurrent(r.name, r.gates, r.hidden, r.layers, []Init{r.init})
+	both.add("_reverse")
+	both.halves = 2
+	return both
+}
+
 func newRecurrent(name string, gates, hidden, layers int, how []Init) *Recurrent {
 	if hidden < 1 || layers < 1 {
 		wrong(name, "%d elements in each of %d layers", hidden, layers)
 	}
-	r := &Recurrent{name: name, gates: gates, hidden: hidden, layers: layers, init: optional(name, how), cells: cells{}}
-	for l := range layers {
-		r.cells["weight_ih_l"+strconv.Itoa(l)], r.cells["bias_ih_l"+strconv.Itoa(l)] = r.init.params()
-		r.cells["weight_hh_l"+strconv.Itoa(l)], r.cells["bias_hh_l"+strconv.Itoa(l)] = r.init.params()
-	}
+	r := &Recurrent{name: name, gates: gates, hidden: hidden, layers: layers, halves: 1, init: optional(name, how), cells: cells{}}
+	r.add("")
 	return r
 }
 
-// A Recurrent consists of layers of [LSTM] or [GRU].
+// add adds the parameters of one half of each layer, whose names end so.
+func (r *Recurrent) add(end string) {
+	for l := range r.layers {
+		at := strconv.Itoa(l) + end
+		r.cells["weight_ih_l"+at], r.cells["bias_ih_l"+at] = r.init.params()
+		r.cells["weight_hh_l"+at], r.cells["bias_hh_l"+at] = r.init.params()
+	}
+}
+
+// A Recurrent consists of layers of [LSTM], [GRU] or [RNN].
 type Recurrent struct {
 	name          string
 	gates, hidden int
 	layers        int
+	halves        int // of each layer: 2 if it is bidirectional
 	init          Init
 	cells
 }
@@ -66,12 +96,12 @@ type Recurrent struct {
 type cells map[string]*Param
 
 // A Hidden is the state of a [Recurrent] after a step: H, of shape [layers N hidden], has the last
-// outputs of each layer, and C, of the same shape, the memory of an LSTM; that of a GRU is nil. The
-// zero Hidden is the state at the beginning, which is all 0.
+// outputs of each layer, and C, of the same shape, the memory of an LSTM; that of others is nil. The
+// zero Hidden is the state at the beginning, which is all 0. [Bidirectional] layers have two rows each.
 type Hidden struct{ H, C *tensor.Tensor }
 
-// Forward implements [Module]: it returns the outputs [N T hidden] of the last layer for sequences x of
-// shape [N T C].
+// Forward implements [Module]: it returns the outputs [N T hidden] of the last layer, or
+// [N T 2·hidden] if it is [Bidirectional], for sequences x of shape [N T C].
 //
 //asyncgen:api op recv
 //go:noinline
@@ -91,18 +121,26 @@ func (r *Recurrent) Forward(x *tensor.Tensor) *tensor.Tensor {
 //go:noinline
 func (r *Recurrent) Run(x *tensor.Tensor, from Hidden) (y *tensor.Tensor, end Hidden) {
 	r.mustRun(x, from)
-	hs, cs := make([]*tensor.Tensor, r.layers), make([]*tensor.Tensor, r.layers)
+	hs, cs := make([]*tensor.Tensor, r.layers*r.halves), make([]*tensor.Tensor, r.layers*r.halves)
 	y = x
 	for l := range r.layers {
-		h, c := r.initial(from.H, x, l), (*tensor.Tensor)(nil)
-		if r.gates == 4 {
-			c = r.initial(from.C, x, l)
+		outputs := make([]*tensor.Tensor, r.halves)
+		for half := range outputs {
+			i := l*r.halves + half
+			h, c := r.initial(from.H, x, i), (*tensor.Tensor)(nil)
+			if r.gates == 4 {
+				c = r.initial(from.C, x, i)
+			}
+			outputs[half], hs[i], cs[i] = r.half(l, half == 1, y, h, c)
 		}
-		outputs, lastH, lastC := r.layer(l, y, h, c)
 		if l > 0 {
 			tensor.Dead(y)
 		}
-		y, hs[l], cs[l] = outputs, lastH, lastC
+		y = outputs[0]
+		if r.halves == 2 {
+			y = tensor.Concat(-1, outputs...)
+			tensor.Dead(outputs...)
+		}
 	}
 	end.H = tensor.Stack(0, hs...)
 	tensor.Dead(hs...)
@@ -119,32 +157,37 @@ func (r *Recurrent) mustRun(x *tensor.Tensor, from Hidden) {
 		wrong(r.name, "the input has shape %v, want [N T C], with a step at least", x.Shape())
 	}
 	for _, s := range []*tensor.Tensor{from.H, from.C} {
-		if want := (device.Shape{r.layers, x.Dim(0), r.hidden}); s != nil && !s.Shape().Equal(want) {
+		if want := (device.Shape{r.layers * r.halves, x.Dim(0), r.hidden}); s != nil && !s.Shape().Equal(want) {
 			wrong(r.name, "the state has shape %v, want %v", s.Shape(), want)
 		}
 	}
 }
 
-// initial returns the state of layer l at the beginning.
-func (r *Recurrent) initial(s, x *tensor.Tensor, l int) *tensor.Tensor {
+// initial returns row i of the state at the beginning.
+func (r *Recurrent) initial(s, x *tensor.Tensor, i int) *tensor.Tensor {
 	if s == nil {
 		return tensor.On(x.Device()).As(x.DType()).Zeros(x.Dim(0), r.hidden)
 	}
-	return s.Row(l)
+	return s.Row(i)
 }
 
-// layer returns the outputs of layer l, and its state after them. It lets go of h and c.
-func (r *Recurrent) layer(l int, x, h, c *tensor.Tensor) (y, lastH, lastC *tensor.Tensor) {
-	w, u, b, d := r.params(l, x)
+// half returns the outputs of one half of layer l, of which the other goes back from the last step, and
+// its state after them. It lets go of h and c.
+func (r *Recurrent) half(l int, back bool, x, h, c *tensor.Tensor) (y, lastH, lastC *tensor.Tensor) {
+	w, u, b, d := r.params(l, back, x)
 	inputs := affineOf(x, w, b) // of all steps at once
 	ys := make([]*tensor.Tensor, x.Dim(1))
-	for t := range ys {
+	for i := range ys {
+		t := i
+		if back {
+			t = len(ys) - 1 - i
+		}
 		step := inputs.Slice(1, t, t+1)
 		in := step.Squeeze(1)
-		back := affineOf(h, u, d)
-		nextH, nextC := r.step(in, back, h, c)
-		tensor.Dead(step, in, back)
-		if t == 0 {
+		again := affineOf(h, u, d)
+		nextH, nextC := r.step(in, again, h, c)
+		tensor.Dead(step, in, again)
+		if i == 0 {
 			tensor.Dead(h)
 		}
 		if c != nil {
@@ -173,7 +216,10 @@ func affineOf(x, w, b *tensor.Tensor) *tensor.Tensor {
 
 // step returns the state after a step, from what the input and the state before give for each gate.
 func (r *Recurrent) step(in, back, h, c *tensor.Tensor) (nextH, nextC *tensor.Tensor) {
-	if r.gates == 3 {
+	switch r.gates {
+	case 1:
+		return tanhOfSum.Of(in, back), nil
+	case 3:
 		x, b := r.split(in), r.split(back)
 		defer dead(x, b)
 		reset := sigmoidOfSum.Of(x[0], b[0])
@@ -217,6 +263,8 @@ func (s Hidden) dead() {
 
 // What units compute from element to element.
 var (
+	// tanhOfSum is h of an RNN, of what the input and the state give.
+	tanhOfSum = tensor.Fuse("RNN", 2, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Tanh(kernel.Add(x[0], x[1])) })
 	// sigmoidOfSum is a gate of what the input and the state give for it.
 	sigmoidOfSum = tensor.Fuse("gate", 2, func(x ...*kernel.Expr) *kernel.Expr { return sigmoid(kernel.Add(x[0], x[1])) })
 	// gruCandidate is n of the inputs, r, and the state's.
@@ -243,10 +291,13 @@ func sigmoid(x *kernel.Expr) *kernel.Expr {
 	return kernel.Add(half, kernel.Mul(half, kernel.Tanh(kernel.Mul(half, x))))
 }
 
-// params returns the values of the parameters of layer l, whose input is x. Those of biases are nil if
-// there are none.
-func (r *Recurrent) params(l int, x *tensor.Tensor) (w, u, b, d *tensor.Tensor) {
+// params returns the values of the parameters of one half of layer l, whose input is x. Those of biases
+// are nil if there are none.
+func (r *Recurrent) params(l int, back bool, x *tensor.Tensor) (w, u, b, d *tensor.Tensor) {
 	at := strconv.Itoa(l)
+	if back {
+		at += "_reverse"
+	}
 	of := [4]*Param{r.cells["weight_ih_l"+at], r.cells["weight_hh_l"+at], r.cells["bias_ih_l"+at], r.cells["bias_hh_l"+at]}
 	if !of[0].IsSet() {
 		bound := 1 / math.Sqrt(float64(r.hidden))
@@ -269,7 +320,11 @@ func (r *Recurrent) params(l int, x *tensor.Tensor) (w, u, b, d *tensor.Tensor) 
 //
 //asyncgen:api meta
 func (r *Recurrent) String() string {
-	return fmt.Sprintf("%s(%d, %d%s)", r.name, r.hidden, r.layers, r.init.words())
+	call := fmt.Sprintf("%s(%d, %d%s)", r.name, r.hidden, r.layers, r.init.words())
+	if r.halves == 2 {
+		call = "Bidirectional(" + call + ")"
+	}
+	return call
 }
 
 func (r *Recurrent) isDiscreet() bool { return true }

@@ -85,10 +85,11 @@ const (
 	momentum slot = iota // the sum of steps that fades
 	mean                 // an average of gradients
 	square               // an average of their squares
+	change               // an average of the squares of steps
 	slots
 )
 
-func (s slot) String() string { return [...]string{"momentum", "mean", "square"}[s] }
+func (s slot) String() string { return [...]string{"momentum", "mean", "square", "change"}[s] }
 
 // newOptimizer returns an Optimizer of the named function. A parameter that is listed twice counts once.
 func newOptimizer(name string, params []*nn.Param, rate float64, r rule) *Optimizer {

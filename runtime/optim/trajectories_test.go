@@ -63,6 +63,10 @@ func rmsProp(rate float64, o ...optim.RMSPropOptions) maker {
 	return func(ps []*nn.Param) training { return training{opt: optim.RMSProp(ps, rate, o...)} }
 }
 
+func adaDelta(rate float64, o ...optim.AdaDeltaOptions) maker {
+	return func(ps []*nn.Param) training { return training{opt: optim.AdaDelta(ps, rate, o...)} }
+}
+
 // trainings are the cases of trajectories.py, by name.
 var trainings = map[string]maker{
 	"SGD":                          sgd(0.1),
@@ -86,6 +90,8 @@ var trainings = map[string]maker{
 	"RMSProp momentum":             rmsProp(0.01, optim.RMSPropOptions{Momentum: 0.8}),
 	"RMSProp centered":             rmsProp(0.01, optim.RMSPropOptions{Alpha: 0.9, Centered: true}),
 	"RMSProp all":                  rmsProp(0.01, optim.RMSPropOptions{Alpha: 0.9, Centered: true, Momentum: 0.8, Decay: 0.1}),
+	"AdaDelta":                     adaDelta(1),
+	"AdaDelta options":             adaDelta(0.5, optim.AdaDeltaOptions{Rho: 0.8, Eps: 1e-3, Decay: 0.1}),
 	"groups": func(ps []*nn.Param) training {
 		return training{opt: optim.Group(
 			optim.AdamW([]*nn.Param{ps[0], ps[2]}, 0.05, optim.AdamOptions{Decay: 0.2}),

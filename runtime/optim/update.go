@@ -26,21 +26,26 @@ func (u *update) temp(t *tensor.Tensor) *tensor.Tensor {
 }
 
 // set gives the parameter's state in the slot its next value, which p computes of the present one and x, and
-// returns it. The state begins with zeros.
+// returns it.
 func (u *update) set(s slot, p pass, scalars []float64, x ...*tensor.Tensor) *tensor.Tensor {
+	in, f := append([]*tensor.Tensor{u.present(s)}, x...), p.plain
+	if u.scale != nil {
+		in, f = append(in, u.scale), p.guarded
+	}
+	next := u.temp(f.With(scalars...).Of(in...))
+	u.o.state[s][u.i].Set(next)
+	return next
+}
+
+// present returns the parameter's state in the slot, which begins with zeros.
+func (u *update) present(s slot) *tensor.Tensor {
 	b := &u.o.state[s][u.i]
 	if !b.IsSet() {
 		zeros := tensor.On(u.x.Device().Unscoped()).As(u.x.DType()).Zeros(u.x.Shape()...)
 		b.Set(zeros)
 		tensor.Dead(zeros)
 	}
-	in, f := append([]*tensor.Tensor{u.temp(b.Value())}, x...), p.plain
-	if u.scale != nil {
-		in, f = append(in, u.scale), p.guarded
-	}
-	next := u.temp(f.With(scalars...).Of(in...))
-	b.Set(next)
-	return next
+	return u.temp(b.Value())
 }
 
 // decayed returns the gradient plus decay times the parameter: the gradient of a loss with a penalty on its square.

@@ -42,7 +42,7 @@ def run(name, m, f, inputs, transposed=()):
     for i, o in enumerate(outs):
         d["y%d" % i] = o
     for k, p in m.named_parameters() if m else ():
-        turn = (lambda t: t.T) if k.split(".")[-1].rstrip("0123456789") in transposed else (lambda t: t)
+        turn = (lambda t: t.T) if k.split(".")[-1].removesuffix("_reverse").rstrip("0123456789") in transposed else (lambda t: t)
         d["param." + k], d["paramgrad." + k] = turn(p), turn(p.grad)
     case(name, d)
     return d
@@ -87,16 +87,23 @@ for name, f in (
     run(name, None, f, {"x": edges.clone()})
 m = nn.Embedding(5, 2, padding_idx=1)
 run("PaddedEmbedding", m, m, {"x": torch.tensor([[0, 1, 4], [1, 0, 2]])})
-for name, m, states in (("LSTM", nn.LSTM(3, 4, 2, batch_first=True), 2), ("GRU", nn.GRU(3, 4, 2, batch_first=True), 1)):
-    inputs = {"x": torch.randn(2, 3, 3), "h": torch.randn(2, 2, 4)}
-    if states == 2:
-        inputs["c"] = torch.randn(2, 2, 4)
+
+
+def f_of(m):
+    """m with its states, of which an LSTM has two, as operands and results of a function."""
 
     def f(x, h, c=None):
         y, s = m(x, h if c is None else (h, c))
         return (y, s) if c is None else (y, *s)
 
-    run(name, m, f, inputs, {"weight_ih_l", "weight_hh_l"})
+    return f
+
+
+for name, m, states in (("LSTM", nn.LSTM(3, 4, 2, batch_first=True), 2), ("GRU", nn.GRU(3, 4, 2, batch_first=True), 1)):
+    inputs = {"x": torch.randn(2, 3, 3), "h": torch.randn(2, 2, 4)}
+    if states == 2:
+        inputs["c"] = torch.randn(2, 2, 4)
+    run(name, m, f_of(m), inputs, {"weight_ih_l", "weight_hh_l"})
 
 
 class Heads(nn.Module):
@@ -154,6 +161,43 @@ for reduction in ("mean", "sum", "none"):
     run("NLL %s" % reduction, None, lambda x: F.nll_loss(x, labels, weight=w, reduction=reduction), {"x": scores.clone()})
 logs, target = F.log_softmax(torch.randn(3, 4), -1), torch.tensor([[0.1, 0.2, 0.3, 0.4], [0, 0.5, 0.5, 0], [1, 0, 0, 0]])
 run("KLDiv mean", None, lambda x: F.kl_div(x, target, reduction="batchmean"), {"x": logs})
+
+m = nn.Conv1d(4, 6, 3, stride=2, padding=1, groups=2)
+run("Conv1D", m, m, {"x": torch.randn(2, 4, 7)})
+m = nn.ConvTranspose1d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2)
+run("ConvTranspose1D", m, m, {"x": torch.randn(2, 4, 5)})
+m = nn.ConvTranspose2d(4, 6, (2, 3), stride=(1, 2), padding=(0, 1), output_padding=(0, 1), dilation=(2, 1), groups=2)
+run("ConvTranspose2D", m, m, {"x": torch.randn(2, 4, 3, 4)})
+m = nn.InstanceNorm2d(3, affine=True)
+nn.init.normal_(m.weight)
+nn.init.normal_(m.bias)
+run("InstanceNorm", m, m, {"x": torch.randn(2, 3, 2, 3)})
+for name, f, shape in (
+    ("MaxPool1D", lambda x: F.max_pool1d(x, 3, 2, 1), (2, 3, 7)),
+    ("AvgPool1D", lambda x: F.avg_pool1d(x, 3, 2, 1, count_include_pad=False), (2, 3, 7)),
+    ("AdaptiveAvgPool2D", lambda x: F.adaptive_avg_pool2d(x, (2, 3)), (2, 3, 5, 7)),
+    ("AdaptiveAvgPool2D global", lambda x: F.adaptive_avg_pool2d(x, 1), (2, 3, 5, 7)),
+):
+    run(name, None, f, {"x": torch.randn(shape)})
+run("HardSwish", None, F.hardswish, {"x": torch.cat([edges, torch.tensor([-2.9, 2.9, 3.5])])})
+for name, m in (("PReLU", nn.PReLU()), ("PReLU channels", nn.PReLU(3))):
+    nn.init.normal_(m.weight)
+    run(name, m, m, {"x": torch.randn(2, 3, 4)})
+for name, unit, states, both in (("RNN", nn.RNN, 1, False), ("LSTM both", nn.LSTM, 2, True), ("GRU both", nn.GRU, 1, True)):
+    m = unit(3, 4, 2, batch_first=True, bidirectional=both)
+    inputs = {"x": torch.randn(2, 3, 3), "h": torch.randn(4 if both else 2, 2, 4)}
+    if states == 2:
+        inputs["c"] = torch.randn(4, 2, 4)
+    run(name, m, f_of(m), inputs, {"weight_ih_l", "weight_hh_l"})
+p, t = torch.tensor([[0.01, 0.3, 0.99], [0.9, 0.5, 1e-9]]), torch.tensor([[0, 0.2, 1], [0.3, 1, 1]])
+for reduction in ("mean", "sum", "none"):
+    run("BCE %s" % reduction, None, lambda x: F.binary_cross_entropy(x, t, reduction=reduction), {"x": p.clone()})
+    run("CosineEmbedding %s" % reduction, None,
+        lambda x, other: F.cosine_embedding_loss(x, other, torch.tensor([1, -1, -1, 1, -1]), margin=0.1, reduction=reduction),
+        {"x": torch.randn(5, 3), "other": torch.randn(5, 3)})
+x = torch.randn(2, 3, 4)
+x[0, 1] = 0
+run("CosineSimilarity", None, lambda x, other: F.cosine_similarity(x, other, dim=-1), {"x": x, "other": torch.randn(3, 4)})
 
 print("[")
 print(",\n".join(json.dumps(c, separators=(",", ":")) for c in cases))

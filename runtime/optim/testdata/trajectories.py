@@ -86,6 +86,8 @@ CASES = {
     "RMSProp momentum": lambda p: optim.RMSprop(p, 0.01, momentum=0.8),
     "RMSProp centered": lambda p: optim.RMSprop(p, 0.01, alpha=0.9, centered=True),
     "RMSProp all": lambda p: optim.RMSprop(p, 0.01, alpha=0.9, centered=True, momentum=0.8, weight_decay=0.1),
+    "AdaDelta": lambda p: optim.Adadelta(p, 1.0),
+    "AdaDelta options": lambda p: optim.Adadelta(p, 0.5, rho=0.8, eps=1e-3, weight_decay=0.1),
 }
 MORE = {
     "groups": dict(make=lambda p: optim.AdamW([
