@@ -40,9 +40,9 @@ type missing struct{ m *MappedRows }
 //
 // The rows can't be told from those that of gives for one row after the other, with x.Row(j). Where they could, or
 // where rows can't be computed together (see [tensor.VMapSure]; or a tensor has fewer rows, of panics, draws random
-// numbers or sets a cell), each is computed alone. So of must only compute, and the variables that it uses must keep their values while rows are
-// asked for. A failure of the device itself, such as a lack of memory, is not covered: it spoils all rows that are
-// computed together.
+// numbers or sets a cell), each is computed alone. So of must only compute, and the variables that it uses must keep
+// their values while rows are asked for. A failure of the device itself, such as a lack of memory, is not covered: it
+// spoils all rows that are computed together.
 //
 // Ask for rows in order. Many rows are computed some thousand at a time, or fewer if those of some tensor in
 // between take more than some megabytes.

@@ -84,11 +84,13 @@ func TestEmbedding(t *testing.T) {
 // A loss for each row, as a loop computes it.
 func TestLossesInVMap(t *testing.T) {
 	x, y := tensor.Randn(3, 4, 5), tensor.RandInt(0, 5, 3, 4)
-	got := tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor {
-		return nn.CrossEntropy(rows[0], rows[1]).Add(nn.MSELoss(rows[0].Row(0), rows[0].Row(1)))
-	}, x, y).Float32s()
+	loss := func(scores, labels *tensor.Tensor) *tensor.Tensor {
+		a, b := scores.Row(0), scores.Row(1)
+		return nn.CrossEntropy(scores, labels).Add(nn.MSELoss(a, b)).Add(nn.BCELoss(a.Sigmoid(), b.Sigmoid())).Add(nn.CosineSimilarity(a, b))
+	}
+	got := tensor.VMap(func(rows ...*tensor.Tensor) *tensor.Tensor { return loss(rows[0], rows[1]) }, x, y).Float32s()
 	for i, v := range got {
-		if want := nn.CrossEntropy(x.Row(i), y.Row(i)).Add(nn.MSELoss(x.Row(i).Row(0), x.Row(i).Row(1))); v != float32(want.Item()) {
+		if want := loss(x.Row(i), y.Row(i)); v != float32(want.Item()) {
 			t.Errorf("row %d: %v, want %v", i, v, want)
 		}
 	}

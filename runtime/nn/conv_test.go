@@ -112,6 +112,35 @@ func TestConvMistakes(t *testing.T) {
 		"nn: Conv2D: the input has shape [3 4 4], want images [N C H W], or one [C H W], and channels in 2 groups, as are the layer's 2": func() {
 			nn.Conv2D(2, tensor.Both(1), tensor.Conv{Groups: 2}).Forward(tensor.Ones(3, 4, 4))
 		},
+		"nn: Conv1D: 1 channels, a kernel of 0 elements": func() { nn.Conv1D(1, 0, tensor.Conv{}) },
+		"nn: ConvTranspose1D: the input has shape [3], want sequences [N C L], or one [C L], and channels in 1 groups, as are the layer's 2": func() {
+			nn.ConvTranspose1D(2, 1, tensor.ConvTranspose{}).Forward(tensor.Ones(3))
+		},
+		"nn: AdaptiveAvgPool2D: 0 rows and 1 columns":                           func() { nn.AdaptiveAvgPool2D(0, 1) },
 		"nn: Flatten: the input has no axes, want one that numbers the samples": func() { nn.Flatten().Forward(tensor.Scalar(1)) },
 	})
+}
+
+// Printed, layers are the calls that make them.
+func TestConvolutionsAsCalls(t *testing.T) {
+	for _, c := range []struct {
+		layer nn.Module
+		want  string
+	}{
+		{nn.Conv2D(8, tensor.Both(3), tensor.Conv{Stride: tensor.Both(2)}, nn.Init{NoBias: true}), "Conv2D(8, 3x3, Stride 2x2, NoBias)"},
+		{nn.Conv1D(8, 3, tensor.Conv{Padding: tensor.Both(1), Groups: 2}), "Conv1D(8, 3, Padding 1, Groups 2)"},
+		{nn.ConvTranspose2D(8, tensor.Both(2), tensor.ConvTranspose{Stride: tensor.Both(2)}), "ConvTranspose2D(8, 2x2, Stride 2x2)"},
+		{nn.ConvTranspose1D(8, 2, tensor.ConvTranspose{Stride: tensor.Both(2), OutputPadding: tensor.Both(1)}), "ConvTranspose1D(8, 2, Stride 2, OutputPadding 1)"},
+		{nn.MaxPool1D(tensor.Pool{Window: tensor.Both(2)}), "MaxPool1D(2)"},
+		{nn.AvgPool1D(tensor.Pool{Window: tensor.Both(2), Stride: tensor.Both(1)}), "AvgPool1D(2, Stride 1)"},
+		{nn.AdaptiveAvgPool2D(1, 2), "AdaptiveAvgPool2D(1x2)"},
+		{nn.InstanceNorm(), "InstanceNorm()"},
+		{nn.Dropout2D(0.5), "Dropout2D(0.5)"},
+		{nn.PReLU(3), "PReLU(3)"},
+		{nn.Bidirectional(nn.LSTM(4, 2, nn.Init{NoBias: true})), "Bidirectional(LSTM(4, 2, NoBias))"},
+	} {
+		if got := fmt.Sprint(c.layer); got != c.want {
+			t.Errorf("it is printed as %s, want %s", got, c.want)
+		}
+	}
 }

@@ -64,6 +64,39 @@ func TestDropout(t *testing.T) {
 	}
 }
 
+// Dropout2D drops whole channels of samples.
+func TestDropout2D(t *testing.T) {
+	tensor.Seed(7)
+	y := nn.Dropout2D(0.5).Forward(tensor.Ones(40, 50, 2, 3)).Reshape(2000, 6)
+	sums := y.Sum(1).Float32s()
+	kept := 0
+	for i, sum := range sums {
+		switch sum {
+		case 12:
+			kept++
+		case 0:
+		default:
+			t.Fatalf("channel %d has the sum %v, want 0 or 12", i, sum)
+		}
+	}
+	if kept < 900 || kept > 1100 {
+		t.Errorf("it keeps %d of 2000 channels", kept)
+	}
+}
+
+// Probabilities of 0 and 1 have finite losses and gradients, and those that are NaN have none.
+func TestBCELossOfCertainties(t *testing.T) {
+	p, targets := tensor.From([]float32{0, 1, 0, 1, float32(math.NaN())}).Track(), tensor.From([]float32{0, 1, 1, 0, 1})
+	each := nn.Loss{Reduction: nn.None}.BCE(p, targets)
+	gradient := tensor.Grad(each.Sum(), p)[0].Float32s()
+	if got := each.Float32s(); !slices.Equal(got[:4], []float32{0, 0, 100, 100}) || got[4] == got[4] {
+		t.Errorf("the losses are %v", got)
+	}
+	if !slices.Equal(gradient[:4], []float32{1, -1, 0, 0}) || gradient[4] == gradient[4] {
+		t.Errorf("the gradients are %v", gradient)
+	}
+}
+
 // The vector of padding is 0 and stays so.
 func TestPaddedEmbedding(t *testing.T) {
 	tensor.Seed(1)
@@ -173,12 +206,22 @@ func TestSettings(t *testing.T) {
 			nn.GroupNorm(2).Forward(x)
 		},
 		"nn: LayerNorm: an Eps of -1 and a Momentum of 0, want 0 or more, and from 0 to 1": func() { nn.LayerNorm(nn.Norm{Eps: -1}) },
-		"nn: Dropout: a probability of NaN":                                                func() { nn.Dropout(math.NaN()) },
-		"nn: PaddedEmbedding: class 4 of 4 for padding":                                    func() { nn.PaddedEmbedding(4, 2, 4) },
-		"nn: CrossEntropy: a Smoothing of 2, want 0 to 1":                                  func() { nn.Loss{Smoothing: 2}.CrossEntropy(x, labels) },
-		"nn: NLLLoss: the Weights have shape [2], want one for each of 3 classes":          func() { nn.Loss{Weights: tensor.Ones(2)}.NLL(x, labels) },
-		"nn: KLDiv: predictions have shape [2 3], targets [2]":                             func() { nn.KLDiv(x, labels) },
-		"nn: HuberLoss: a Delta of -1":                                                     func() { nn.Loss{Delta: -1}.Huber(x, x) },
+		"nn: InstanceNorm: the input has shape [2 3], want [N C L] or [N C H W]":           func() { nn.InstanceNorm().Forward(x) },
+		"nn: Dropout2D: a probability of -1":                                               func() { nn.Dropout2D(-1) },
+		"nn: Dropout2D: the input has shape [3], want [N C ...]":                           func() { nn.Dropout2D(0.5).Forward(x.Row(0)) },
+		"nn: PReLU: 0 slopes": func() { nn.PReLU(0) },
+		"nn: PReLU: the input has shape [2 3], want [N C ...] with 2 channels":              func() { nn.PReLU(2).Forward(x) },
+		"nn: BCELoss: predictions have shape [2 3], targets [2]":                            func() { nn.BCELoss(x, labels) },
+		"nn: CosineSimilarity: the shapes are [] and [2], want vectors along the last axis": func() { nn.CosineSimilarity(tensor.Scalar(1), labels) },
+		"nn: CosineEmbedding: the vectors have shape [2 3] and the targets [3], want a number for each vector along the last axis": func() {
+			nn.CosineEmbedding(x, x, tensor.Ones(3))
+		},
+		"nn: Dropout: a probability of NaN":                                       func() { nn.Dropout(math.NaN()) },
+		"nn: PaddedEmbedding: class 4 of 4 for padding":                           func() { nn.PaddedEmbedding(4, 2, 4) },
+		"nn: CrossEntropy: a Smoothing of 2, want 0 to 1":                         func() { nn.Loss{Smoothing: 2}.CrossEntropy(x, labels) },
+		"nn: NLLLoss: the Weights have shape [2], want one for each of 3 classes": func() { nn.Loss{Weights: tensor.Ones(2)}.NLL(x, labels) },
+		"nn: KLDiv: predictions have shape [2 3], targets [2]":                    func() { nn.KLDiv(x, labels) },
+		"nn: HuberLoss: a Delta of -1":                                            func() { nn.Loss{Delta: -1}.Huber(x, x) },
 		"nn: Init: the Initialiser has made the shape [1], want [3 2]": func() {
 			nn.Dense(2, nn.Init{Weight: func(on tensor.Maker, _, _ int, _ ...int) *tensor.Tensor { return on.Ones(1) }}).Forward(x)
 		},

@@ -146,6 +146,7 @@ func TestStateNames(t *testing.T) {
 		{optim.SGD(p(), 1, optim.SGDOptions{Momentum: 0.5}), "rate steps momentum.0 momentum.1"},
 		{optim.Adam(p(), 1), "rate steps mean.0 mean.1 square.0 square.1"},
 		{optim.RMSProp(p(), 1), "rate steps square.0 square.1"},
+		{optim.AdaDelta(p(), 1), "rate steps square.0 square.1 change.0 change.1"},
 		{watched, "rate steps plateau.scale plateau.best plateau.bad"},
 		{optim.Group(optim.SGD(p(), 1), optim.RMSProp(p()[:1], 1)), "steps 0.rate 0.steps 1.rate 1.steps 1.square.0"},
 	} {
@@ -159,7 +160,7 @@ func TestStateNames(t *testing.T) {
 func TestOneCommandForEachTensor(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"SGD": 1, "SGD decay": 1, "SGD momentum": 2, "SGD momentum decay": 2, "SGD Nesterov": 2,
-		"Adam": 3, "AdamW": 3, "AdamW options": 3, "RMSProp": 2,
+		"Adam": 3, "AdamW": 3, "AdamW options": 3, "RMSProp": 2, "AdaDelta": 4,
 	} {
 		n := newNetwork(load(t), device.CPU(), tensor.Float32)
 		r := trainings[name](n.ps)
@@ -219,7 +220,7 @@ func TestGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"SGD", "SGD decay", "SGD momentum decay", "SGD Nesterov decay", "Adam decay", "AdamW options", "RMSProp all", "groups", "EMA"} {
+		for _, name := range []string{"SGD", "SGD decay", "SGD momentum decay", "SGD Nesterov decay", "Adam decay", "AdamW options", "RMSProp all", "AdaDelta options", "groups", "EMA"} {
 			for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 				what := fmt.Sprintf("%s on %s with %v", name, d, bad)
 				buffers := func(r training) (cells []tensor.Cell) {
@@ -247,7 +248,7 @@ func TestGuard(t *testing.T) {
 				spoiled(n, r)
 				same(t, what, bits(buffers(r)), want)
 
-				if strings.HasPrefix(name, "SGD") || strings.HasPrefix(name, "RMSProp") {
+				if strings.HasPrefix(name, "SGD") || strings.HasPrefix(name, "RMSProp") || strings.HasPrefix(name, "AdaDelta") {
 					other := newNetwork(f, on, tensor.Float32)
 					second := trainings[name](other.ps)
 					other.step(second)
@@ -505,6 +506,7 @@ func TestMistakes(t *testing.T) {
 		"AdamW: Beta2 is -0.5, want a number from 0 to less than 1":              func() { optim.AdamW(nil, 1, optim.AdamOptions{Beta2: -0.5}) },
 		"AdamW: Decay is NaN, want a number from 0 to less than +Inf":            func() { optim.AdamW(nil, 1, optim.AdamOptions{Decay: nan}) },
 		"RMSProp: Alpha is 2, want a number from 0 to less than 1":               func() { optim.RMSProp(nil, 1, optim.RMSPropOptions{Alpha: 2}) },
+		"AdaDelta: Rho is 1, want a number from 0 to less than 1":                func() { optim.AdaDelta(nil, 1, optim.AdaDeltaOptions{Rho: 1}) },
 		"RMSProp: the learning rate is -1, want a number from 0 on":              func() { optim.RMSProp(nil, -1) },
 		"SGD: Momentum is +Inf, want a number from 0 to less than +Inf":          func() { optim.SGD(nil, 1, optim.SGDOptions{Momentum: math.Inf(1)}) },
 		"SGD: Nesterov with Momentum 0 and Dampening 0, want a Momentum above 0": func() { optim.SGD(nil, 1, optim.SGDOptions{Nesterov: true}) },
