@@ -23,7 +23,7 @@ var keepsFloats = set(`
 	Min Minimum MinKeep Mul MulScalar Neg Norm Outer Pad PadWith Pow Prod ProdKeep Quantile Reciprocal ReLU Remainder
 	RepeatInterleave Reshape RMSNorm Roll Round Row Rsqrt Scatter ScatterAdd SetIndex Sigmoid Sign SiLU Sin Sinh Slice
 	Softmax Softplus Sort Sqrt Square Squeeze Std StdKeep Sub SubScalar Sum SumKeep T Take TakeAlong Tan Tanh Tile To
-	Trace Track Transpose Tril Triu Trunc Unsqueeze Var VarKeep VectorNorm VectorNormKeep`)
+	Trace Track Transpose Tril Triu Trunc Unfold Unsqueeze Var VarKeep VectorNorm VectorNormKeep`)
 
 // makesFloats are functions whose result always has floating-point numbers.
 var makesFloats = set("Arange CrossEntropy Eye Full MSELoss Linspace Ones Rand Randn Scalar Uniform Zeros")

@@ -1,5 +1,5 @@
-// Command docpages writes the generated pages of the docs: one for each rule of the linter, and one
-// with all codes of the generator.
+// Command docpages writes the generated pages of the docs: one for each rule of the linter, one
+// with all codes of the generator, and one with all operations and their names in other libraries.
 //
 //	go run ./internal/docpages docs
 package main
@@ -40,6 +40,7 @@ func write(dir string) error {
 		pages[filepath.Join("linter", name)] = text
 	}
 	pages[filepath.Join("generator", "codes.md")] = gen.CodesPage()
+	pages[filepath.Join("guide", "operations.md")] = operationsPage()
 	for name, text := range pages {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {

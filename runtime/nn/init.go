@@ -111,6 +111,36 @@ var inverseErf = tensor.Fuse("inverseErf", 1, func(x ...*kernel.Expr) *kernel.Ex
 	return kernel.Mul(sum, x[0])
 })
 
+// Orthogonal returns an Initialiser of matrices with orthogonal rows or columns of length 1, whichever are
+// fewer: the first axis of a parameter against all others (Saxe, McClelland and Ganguli 2014). The host computes
+// it, in the queue.
+//
+//asyncgen:api pure
+func Orthogonal() Initialiser {
+	return func(on tensor.Maker, _, _ int, shape ...int) *tensor.Tensor {
+		rows, columns := 1, 1
+		if len(shape) > 0 {
+			rows = shape[0]
+			for _, n := range shape[1:] {
+				columns *= n
+			}
+		}
+		x := on.Randn(max(rows, columns), min(rows, columns))
+		q, r := x.QR()
+		diagonal := r.Diagonal(0)
+		signs := diagonal.Sign() // so that all such matrices are equally likely
+		m := q.Mul(signs)
+		tensor.Dead(x, q, r, diagonal, signs)
+		defer func() { tensor.Dead(m) }()
+		if rows < columns {
+			turned := m.T()
+			tensor.Dead(m)
+			m = turned
+		}
+		return m.Reshape(shape...)
+	}
+}
+
 // XavierUniform returns an Initialiser that draws uniformly from -r to r with r = sqrt(6/(in+out))
 // (Glorot and Bengio 2010).
 //

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -226,4 +227,22 @@ func TestSettings(t *testing.T) {
 			nn.Dense(2, nn.Init{Weight: func(on tensor.Maker, _, _ int, _ ...int) *tensor.Tensor { return on.Ones(1) }}).Forward(x)
 		},
 	})
+}
+
+// An orthogonal matrix times its transpose is the identity.
+func TestOrthogonal(t *testing.T) {
+	on := tensor.On(device.CPU()).As(tensor.Float64)
+	for _, shape := range [][]int{{5, 3}, {3, 5}, {4, 2, 3}, {1, 1}} {
+		w := nn.Orthogonal()(on, 0, 0, shape...)
+		if !slices.Equal(w.Shape(), shape) {
+			t.Fatalf("shape %v, want %v", w.Shape(), shape)
+		}
+		m := w.Reshape(shape[0], -1)
+		if m.Dim(0) > m.Dim(1) {
+			m = m.T()
+		}
+		if far := m.MatMul(m.T()).Sub(on.Eye(m.Dim(0))).Abs().Max().Item(); far > 1e-12 {
+			t.Errorf("%v: %v from orthogonal", shape, far)
+		}
+	}
 }

@@ -187,6 +187,8 @@ func TestMistakes(t *testing.T) {
 		{func() { x.Flip(2) }, "Flip: " + op.MistakeAxis},
 		{func() { x.Tile(-1) }, "Tile: " + op.MistakeShape},
 		{func() { x.Tile(math.MaxInt, 2) }, "Tile: " + op.MistakeShape},
+		{func() { x.Unfold(0, 0, 1) }, "Unfold: " + op.MistakeWindow},
+		{func() { x.Unfold(0, 99, 1) }, "Unfold: " + op.MistakeWindow},
 		{func() { x.RepeatInterleave(0, -1) }, "RepeatInterleave: " + op.MistakeShape},
 		{func() { d.Tril(0) }, "Tril: " + op.MistakeRank},
 		{func() { d.Diagonal(0) }, "Diagonal: " + op.MistakeRank},

@@ -253,6 +253,36 @@ func (t *Tensor) Tile(counts ...int) *Tensor {
 	return t.repeated("Tile", apart, wide, shape)
 }
 
+// Unfold returns the windows of t along axis: size elements each, beginning step elements after the window before. They
+// lie along a new last axis, and axis numbers the windows, as in PyTorch. Elements behind the last whole window are left
+// out. Unfold of both axes of images, followed by Transpose and Reshape, gives the patches that a convolution sees. It
+// panics with a [*Mistake] if size or step is less than 1, or if the axis is shorter than size.
+//
+//asyncgen:api op batch fails
+//go:noinline
+func (t *Tensor) Unfold(axis, size, step int) *Tensor {
+	t.isRow("Unfold")
+	axis = t.axis("Unfold", axis)
+	n := t.shape[axis]
+	if size < 1 || step < 1 || size > n {
+		wrong("Unfold", fmt.Sprintf("%s: %d elements, %d apart, of %d", op.MistakeWindow, size, step, n), t)
+	}
+	dev := t.storage.Device()
+	count := (n-size)/step + 1
+	first, within := counting(0, step, count, dev), counting(0, 1, size, dev)
+	column := first.reshape(device.Shape{count, 1})
+	index := elementwise(op.Add, [2]float64{}, operands{column, within}, false)
+	windows := structural(op.Gather, op.Attr{Axis: axis}, operands{t, index}, true)
+	defer letGo(first, within, column, index, windows)
+	var order []int
+	for i := range len(t.shape) + 1 {
+		if i != axis+1 {
+			order = append(order, i)
+		}
+	}
+	return structural(op.Transpose, op.Attr{Axes: append(order, axis+1)}, operands{windows}, true)
+}
+
 // RepeatInterleave returns t with each element along axis repeated n times, one after the other, as NumPy's repeat. It
 // panics if n is negative.
 //

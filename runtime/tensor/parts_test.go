@@ -145,6 +145,14 @@ func TestFlipRollAndRepeat(t *testing.T) {
 		times := r.IntN(4)
 		check(t, fmt.Sprint("RepeatInterleave ", what, " by ", times), asView(r.Rand, a, on).RepeatInterleave(axis, times),
 			a.made(with(a.shape, axis, n*times), 0, func(at []int) []int { return moved(at, axis, at[axis]/times) }), 0)
+		if n > 0 {
+			size, step := 1+r.IntN(n), 1+r.IntN(3)
+			windows := append(with(a.shape, axis, (n-size)/step+1), size)
+			check(t, fmt.Sprint("Unfold ", what, " to ", size, " each ", step), asView(r.Rand, a, on).Unfold(axis, size, step), a.made(windows, 0, func(at []int) []int {
+				last := len(at) - 1
+				return moved(at[:last], axis, at[axis]*step+at[last])
+			}), 0)
+		}
 		counts := randomShape(r.Rand, 1+r.IntN(len(a.shape)+1), 3)
 		shape := slices.Clone(a.shape)
 		for len(shape) < len(counts) {
@@ -234,6 +242,7 @@ func TestPartGradients(t *testing.T) {
 			"Roll":             func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Roll(1, 3).Mul(x[0]) },
 			"Tile":             func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tile(2, 1, 3).Square() },
 			"RepeatInterleave": func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].RepeatInterleave(0, 2).Square() },
+			"Unfold":           func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Unfold(0, 2, 1).Square() },
 			"Tril":             func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tril(1).Square() },
 			"Triu":             func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Triu(1).Square() },
 			"Diagonal":         func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Diagonal(1).Square() },
@@ -266,6 +275,7 @@ func TestPartsKeepNothing(t *testing.T) {
 			"Roll":             func() []*tensor.Tensor { return []*tensor.Tensor{x.Roll(0, 5)} },
 			"Tile":             func() []*tensor.Tensor { return []*tensor.Tensor{x.Tile(2, 2)} },
 			"RepeatInterleave": func() []*tensor.Tensor { return []*tensor.Tensor{x.RepeatInterleave(1, 3)} },
+			"Unfold":           func() []*tensor.Tensor { return []*tensor.Tensor{x.Unfold(1, 2, 1)} },
 			"Tril":             func() []*tensor.Tensor { return []*tensor.Tensor{x.Tril(1)} },
 			"Diagonal":         func() []*tensor.Tensor { return []*tensor.Tensor{x.T().Diagonal(1)} },
 			"Diag":             func() []*tensor.Tensor { return []*tensor.Tensor{x.Diag(0)} },

@@ -288,6 +288,7 @@ func structuralCalls(on device.Device) []structuralCall {
 		{"Flip", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Flip() }},
 		{"Roll", nil, op.All, [][]int{{4, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Roll(0, 3) }},
 		{"Tile", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tile(2, 1, 2) }},
+		{"Unfold", nil, op.All, [][]int{{2, 7}}, true, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Unfold(-1, 3, 2) }},
 		{"RepeatInterleave", nil, op.All, [][]int{{2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].RepeatInterleave(-1, 2) }},
 		{"Tril", nil, op.All, [][]int{{3, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Tril(-1) }},
 		{"Triu", nil, op.All, [][]int{{2, 2, 3}}, false, func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Triu(1) }},

@@ -55,6 +55,7 @@ func partOperations() []*operation {
 		}, tMat, tMat),
 		shaped("$0.PadWith(tensor.Replicate, 1, 1, 0).Slice(1, 0, {c})", 1, func(a []*value) *value { return before(a[0]) }, tMat, tMat),
 		shaped("$0.Tile(2, 1).Slice(0, 1, {r}+1)", 1, func(a []*value) *value { return up(a[0]) }, tMat, tMat),
+		shaped("$0.Unfold(0, 1, 1).Squeeze(2)", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
 		shaped("$0.RepeatInterleave(0, 2).Slice(0, 1, {r}+1)", 1, func(a []*value) *value {
 			return moved(a[0], func(i, j int) (*value, int, int) { return a[0], (i + 1) / 2, j })
 		}, tMat, tMat),
