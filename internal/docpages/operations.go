@@ -57,16 +57,27 @@ calls side by side.
 		b.WriteString("\n## " + t.title + "\n\n")
 		if t.title == "Missing" {
 			for _, r := range t.rows {
-				b.WriteString("- " + codes(r.torch) + "\n")
+				b.WriteString("- " + codes(spelt(r.torch)) + "\n")
 			}
 			continue
 		}
 		b.WriteString("| here | NumPy | PyTorch |\n| --- | --- | --- |\n")
 		for _, r := range t.rows {
-			b.WriteString("| " + codes(r.ours) + " | " + codes(r.numpy) + " | " + codes(r.torch) + " |\n")
+			b.WriteString("| " + codes(r.ours) + " | " + codes(r.numpy) + " | " + codes(spelt(r.torch)) + " |\n")
 		}
 	}
 	return b.String()
+}
+
+// spelt returns PyTorch's names with the whole path, as nn and optim are packages of ours, too.
+func spelt(list string) string {
+	parts := strings.Split(list, ", ")
+	for i, p := range parts {
+		if strings.HasPrefix(p, "nn.") || strings.HasPrefix(p, "optim.") {
+			parts[i] = "torch." + p
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // codes returns a list of names as code. What follows a colon stays as it is.

@@ -9,7 +9,7 @@ import (
 // those that stand beside the kernel.
 func TestAway(t *testing.T) {
 	away, looks, beside := 0, 0, 0
-	for seed := range uint64(1000) {
+	for seed := range uint64(1500) {
 		p := newProgram(seed, "K")
 		text := p.away()
 		if text != "" {
@@ -28,6 +28,6 @@ func TestAway(t *testing.T) {
 		}
 	}
 	if away < 50 || looks < 20 || beside < 50 {
-		t.Errorf("of 1000 programs %d call functions of another package, %d those that read, and %d those of their own", away, looks, beside)
+		t.Errorf("of 1500 programs %d call functions of another package, %d those that read, and %d those of their own", away, looks, beside)
 	}
 }
