@@ -63,6 +63,9 @@ func (a *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return a.Attend(x
 //go:noinline
 func (a *Attention) Attend(x, memory, mask *tensor.Tensor) *tensor.Tensor {
 	a.mustAttend(x, memory)
+	if mask != nil && mask.DType() != tensor.Bool {
+		wrong("MultiHeadAttention", "the mask is %v, want bool: compare, or convert with As", mask.DType())
+	}
 	k, v := a.keysAndValues(memory)
 	defer tensor.Dead(k, v)
 	return a.look(x, k, v, mask)

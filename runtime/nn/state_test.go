@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/op"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -141,6 +142,6 @@ func TestFrozenMistakes(t *testing.T) {
 			nn.Frozen(nn.Sequential(nn.ReLU(), hidden(func() *nn.Param { return p })))
 		},
 		"nn: Frozen: the module is nil":              func() { nn.Frozen[nn.Module](nil) },
-		"tensor: Frozen: parameter has no value yet": func() { nn.Frozen(nn.Dense(1)) },
+		"tensor: Frozen: " + op.MistakeNoParameter: func() { nn.Frozen(nn.Dense(1)) },
 	})
 }

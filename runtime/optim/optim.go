@@ -94,6 +94,9 @@ func (s slot) String() string { return [...]string{"momentum", "mean", "square",
 // newOptimizer returns an Optimizer of the named function. A parameter that is listed twice counts once.
 func newOptimizer(name string, params []*nn.Param, rate float64, r rule) *Optimizer {
 	mustRate(name, rate)
+	if len(params) == 0 {
+		wrong(name, "there are no parameters to optimise: a module of one's own has those that nn.Params finds in its fields")
+	}
 	o := &Optimizer{rule: r, rate: rate, params: distinct(params)}
 	for _, s := range r.uses() {
 		o.state[s] = make([]tensor.Buffer, len(o.params))

@@ -150,9 +150,10 @@ func TestNoWaits(t *testing.T) {
 
 // Parameters move against their gradients, or not at all.
 func TestRates(t *testing.T) {
-	opt := optim.SGD(nil, 0)
+	some := []*nn.Param{nn.NewParam(nil)}
+	opt := optim.SGD(some, 0)
 	for _, rate := range []float64{-0.1, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		for name, f := range map[string]func(){"SGD": func() { optim.SGD(nil, rate) }, "SetRate": func() { opt.SetRate(rate) }} {
+		for name, f := range map[string]func(){"SGD": func() { optim.SGD(some, rate) }, "SetRate": func() { opt.SetRate(rate) }} {
 			func() {
 				defer func() {
 					want := fmt.Sprintf("optim: %s: the learning rate is %v, want a number from 0 on", name, rate)

@@ -502,16 +502,17 @@ func TestMistakes(t *testing.T) {
 	one := optim.SGD([]*nn.Param{w}, 1)
 	nan := math.NaN()
 	for want, f := range map[string]func(){
-		"Adam: Beta1 is 1, want a number from 0 to less than 1":                  func() { optim.Adam(nil, 1, optim.AdamOptions{Beta1: 1}) },
-		"AdamW: Beta2 is -0.5, want a number from 0 to less than 1":              func() { optim.AdamW(nil, 1, optim.AdamOptions{Beta2: -0.5}) },
-		"AdamW: Decay is NaN, want a number from 0 to less than +Inf":            func() { optim.AdamW(nil, 1, optim.AdamOptions{Decay: nan}) },
-		"RMSProp: Alpha is 2, want a number from 0 to less than 1":               func() { optim.RMSProp(nil, 1, optim.RMSPropOptions{Alpha: 2}) },
-		"AdaDelta: Rho is 1, want a number from 0 to less than 1":                func() { optim.AdaDelta(nil, 1, optim.AdaDeltaOptions{Rho: 1}) },
-		"RMSProp: the learning rate is -1, want a number from 0 on":              func() { optim.RMSProp(nil, -1) },
-		"SGD: Momentum is +Inf, want a number from 0 to less than +Inf":          func() { optim.SGD(nil, 1, optim.SGDOptions{Momentum: math.Inf(1)}) },
-		"SGD: Nesterov with Momentum 0 and Dampening 0, want a Momentum above 0": func() { optim.SGD(nil, 1, optim.SGDOptions{Nesterov: true}) },
-		"SGD: 2 structs of options, want one":                                    func() { optim.SGD(nil, 1, optim.SGDOptions{}, optim.SGDOptions{}) },
-		"Group: two parts have a parameter in common":                            func() { optim.Group(one, optim.Adam([]*nn.Param{w}, 1)) },
+		"Adam: Beta1 is 1, want a number from 0 to less than 1":                                                        func() { optim.Adam(nil, 1, optim.AdamOptions{Beta1: 1}) },
+		"AdamW: Beta2 is -0.5, want a number from 0 to less than 1":                                                    func() { optim.AdamW(nil, 1, optim.AdamOptions{Beta2: -0.5}) },
+		"AdamW: Decay is NaN, want a number from 0 to less than +Inf":                                                  func() { optim.AdamW(nil, 1, optim.AdamOptions{Decay: nan}) },
+		"RMSProp: Alpha is 2, want a number from 0 to less than 1":                                                     func() { optim.RMSProp(nil, 1, optim.RMSPropOptions{Alpha: 2}) },
+		"AdaDelta: Rho is 1, want a number from 0 to less than 1":                                                      func() { optim.AdaDelta(nil, 1, optim.AdaDeltaOptions{Rho: 1}) },
+		"RMSProp: the learning rate is -1, want a number from 0 on":                                                    func() { optim.RMSProp(nil, -1) },
+		"SGD: Momentum is +Inf, want a number from 0 to less than +Inf":                                                func() { optim.SGD(nil, 1, optim.SGDOptions{Momentum: math.Inf(1)}) },
+		"SGD: Nesterov with Momentum 0 and Dampening 0, want a Momentum above 0":                                       func() { optim.SGD(nil, 1, optim.SGDOptions{Nesterov: true}) },
+		"SGD: there are no parameters to optimise: a module of one's own has those that nn.Params finds in its fields": func() { optim.SGD(nil, 1) },
+		"SGD: 2 structs of options, want one":                                                                          func() { optim.SGD(nil, 1, optim.SGDOptions{}, optim.SGDOptions{}) },
+		"Group: two parts have a parameter in common":                                                                  func() { optim.Group(one, optim.Adam([]*nn.Param{w}, 1)) },
 		"Step: the factor is NaN, want a number from 0 on": func() {
 			o := optim.SGD([]*nn.Param{w}, 1)
 			o.Schedule = func(int) float64 { return nan }

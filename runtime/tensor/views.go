@@ -116,14 +116,17 @@ func (t *Tensor) T() *Tensor {
 	return structural(op.Transpose, op.Attr{Axes: []int{1, 0}}, operands{t}, true)
 }
 
-// Slice returns a view of t with the indices [from, to) along axis. Negative axes and indices count from the end. It
-// panics if an index is out of range or if from > to.
+// Slice returns a view of t with the indices [from, to) along axis. Negative axes and indices count from the end, and
+// [End] is the end. It panics if an index is out of range or if from > to.
 //
 //asyncgen:api view batch index=SliceI64
 //go:noinline
 func (t *Tensor) Slice(axis, from, to int) *Tensor {
 	axis = t.axis("Slice", axis)
 	n := t.shape[axis]
+	if to == End {
+		to = n
+	}
 	a := op.Attr{Axis: axis, From: t.index("Slice", from, n, n+1), To: t.index("Slice", to, n, n+1)}
 	if a.From > a.To {
 		wrong("Slice", fmt.Sprintf("%s: from %d to %d", op.MistakeRange, from, to), t)

@@ -169,7 +169,8 @@ func (t *Tensor) AddScaledF64(y *Tensor, c F64) *Tensor {
 	return withF64(op.AddScaled, "AddScaledF64", c, operands{t, y})
 }
 
-// AddScalar returns t + c, where c is first converted to t's element type.
+// AddScalar returns t + c, where c is first converted to t's element type, of
+// integers it has to be one.
 //
 //asyncgen:api op batch f64=AddF64
 //go:noinline
@@ -185,7 +186,8 @@ func (t *Tensor) AddF64(c F64) *Tensor {
 	return withF64(op.AddScalar, "AddF64", c, operands{t})
 }
 
-// SubScalar returns t - c, where c is first converted to t's element type.
+// SubScalar returns t - c, where c is first converted to t's element type, of
+// integers it has to be one.
 //
 //asyncgen:api op batch f64=SubF64
 //go:noinline
@@ -201,7 +203,8 @@ func (t *Tensor) SubF64(c F64) *Tensor {
 	return withF64(op.SubScalar, "SubF64", c, operands{t})
 }
 
-// MulScalar returns t * c, where c is first converted to t's element type.
+// MulScalar returns t * c, where c is first converted to t's element type, of
+// integers it has to be one.
 //
 //asyncgen:api op batch f64=MulF64
 //go:noinline
@@ -217,8 +220,8 @@ func (t *Tensor) MulF64(c F64) *Tensor {
 	return withF64(op.MulScalar, "MulF64", c, operands{t})
 }
 
-// DivScalar returns t / c, where c is first converted to t's element type. See
-// Div about integers.
+// DivScalar returns t / c, where c is first converted to t's element type, of
+// integers it has to be one. See Div about integers.
 //
 //asyncgen:api op batch fails f64=DivF64
 //go:noinline
@@ -766,7 +769,7 @@ func (t *Tensor) ShiftRight(y *Tensor) *Tensor {
 }
 
 // EqScalar reports where t == c, as a bool tensor, where c is first converted
-// to t's element type.
+// to t's element type, of integers it has to be one.
 //
 //asyncgen:api op batch f64=EqF64
 //go:noinline
@@ -783,7 +786,7 @@ func (t *Tensor) EqF64(c F64) *Tensor {
 }
 
 // NeScalar reports where t != c, as a bool tensor, where c is first converted
-// to t's element type.
+// to t's element type, of integers it has to be one.
 //
 //asyncgen:api op batch f64=NeF64
 //go:noinline
@@ -800,7 +803,7 @@ func (t *Tensor) NeF64(c F64) *Tensor {
 }
 
 // LtScalar reports where t < c, as a bool tensor, where c is first converted to
-// t's element type.
+// t's element type, of integers it has to be one.
 //
 //asyncgen:api op batch f64=LtF64
 //go:noinline
@@ -817,7 +820,7 @@ func (t *Tensor) LtF64(c F64) *Tensor {
 }
 
 // LeScalar reports where t <= c, as a bool tensor, where c is first converted
-// to t's element type.
+// to t's element type, of integers it has to be one.
 //
 //asyncgen:api op batch f64=LeF64
 //go:noinline
@@ -834,7 +837,7 @@ func (t *Tensor) LeF64(c F64) *Tensor {
 }
 
 // GtScalar reports where t > c, as a bool tensor, where c is first converted to
-// t's element type.
+// t's element type, of integers it has to be one.
 //
 //asyncgen:api op batch f64=GtF64
 //go:noinline
@@ -851,7 +854,7 @@ func (t *Tensor) GtF64(c F64) *Tensor {
 }
 
 // GeScalar reports where t >= c, as a bool tensor, where c is first converted
-// to t's element type.
+// to t's element type, of integers it has to be one.
 //
 //asyncgen:api op batch f64=GeF64
 //go:noinline
