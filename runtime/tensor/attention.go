@@ -32,7 +32,7 @@ type AttentionOptions struct {
 // The weights of all queries are never in memory at the same time, neither here nor in the gradient: they are computed
 // for some queries after the other, and computed again for the gradient (after Dao et al. 2022). Two cases keep them:
 // a mask that is tracked, and a [VMap]. The result of a query that a bool mask and Causal leave nothing to look at is
-// 0. It is NaN if a mask of numbers is -Inf everywhere.
+// 0. It is NaN if a mask of numbers is -Inf for all keys that it may look at.
 //
 // Attention enqueues the work and does not wait. It panics with a [*Mistake] if shapes, element types or devices do not
 // fit.
@@ -191,10 +191,16 @@ func (a *attending) whole(q, k, v *Tensor) *Tensor {
 // lowest is the score of a key that is hidden: far below every other, and a number, so that nothing becomes NaN.
 const lowest = -math.MaxFloat32
 
-var hideLater = Fuse("Attention", 3, func(x ...*kernel.Expr) *kernel.Expr {
-	score, last, key := x[0], x[1], x[2]
-	return kernel.Where(kernel.Le(key, last), score, kernel.Const(lowest, score.DType()))
-})
+// hideLater gives later keys the score -Inf, as those of other keys may be any number: a mask of numbers may have the
+// least of all. Beside a bool mask, which may hide the other keys, hideAlso gives them the lowest.
+var hideLater, hideAlso = hiding(math.Inf(-1)), hiding(lowest)
+
+func hiding(by float64) *Fused {
+	return Fuse("Attention", 3, func(x ...*kernel.Expr) *kernel.Expr {
+		score, last, key := x[0], x[1], x[2]
+		return kernel.Where(kernel.Le(key, last), score, kernel.Const(by, score.DType()))
+	})
+}
 
 // number makes the numbers of keys by which Causal hides scores, if it does.
 func (a *attending) number(made *handles) {
@@ -223,7 +229,11 @@ func (a *attending) weights(made *handles, q, k, mask *Tensor, from, to int) (p,
 		s = made.add(s.Add(mask))
 	}
 	if a.isCausal && from+a.s-a.t+1 < keys { // the first of these queries does not look at all of these keys
-		s = made.add(hideLater.Of(s, made.add(a.rows.Slice(0, from, to)), made.add(a.columns.Slice(0, 0, keys))))
+		hide := hideLater
+		if mask != nil && mask.dtype == Bool {
+			hide = hideAlso
+		}
+		s = made.add(hide.Of(s, made.add(a.rows.Slice(0, from, to)), made.add(a.columns.Slice(0, 0, keys))))
 	}
 	if mask != nil && mask.dtype == Bool {
 		s = made.add(Where(mask, s, made.add(filled(lowest, nil, a.dtype, a.dev))))

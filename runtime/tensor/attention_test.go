@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -215,6 +216,26 @@ func TestAttentionOfRows(t *testing.T) {
 	for i := range want {
 		if math.Abs(got[i]-want[i]) > 1e-5 {
 			t.Fatalf("element %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// TestAttentionCausalWithLeast has a mask with the least of all numbers: it does not make a query look at later keys.
+func TestAttentionCausalWithLeast(t *testing.T) {
+	for _, least := range []float64{-math.MaxFloat64, -math.MaxFloat32, -2 * math.MaxFloat32} {
+		for name, attention := range map[string]func(q, k, v *tensor.Tensor, how tensor.AttentionOptions) *tensor.Tensor{
+			"in parts": tensor.Attention, "in one piece": tensor.WholeAttention,
+		} {
+			q := tensor.On(device.Default()).As(tensor.Float64).Zeros(2, 1)
+			v := tensor.From([]float64{3, 100}, 2, 1).Track()
+			mask := tensor.From([]float64{least, 0, least, 0}, 2, 2)
+			y := attention(q, q, v, tensor.AttentionOptions{Causal: true, Mask: mask})
+			if got := y.Float64s(); got[0] != 3 || got[1] != 100 {
+				t.Errorf("%s, mask %v: %v, want [3 100]", name, least, got)
+			}
+			if got := tensor.Grad(y.Slice(0, 0, 1).Sum(), v)[0].Float64s(); got[0] != 1 || got[1] != 0 {
+				t.Errorf("%s, mask %v: gradient %v, want [1 0]", name, least, got)
+			}
 		}
 	}
 }

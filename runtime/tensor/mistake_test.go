@@ -220,6 +220,7 @@ func TestMistakes(t *testing.T) {
 		{func() { plane.ConvTranspose2D(square, tensor.ConvTranspose{Stride: tensor.Both(math.MaxInt)}) }, "ConvTranspose2D: " + op.MistakeWindow},
 		{func() { d.Row(0).MaxPool1D(tensor.Pool{Window: tensor.Both(1)}) }, "MaxPool1D: " + op.MistakeRank},
 		{func() { plane.AdaptiveAvgPool2D(0, 1) }, "AdaptiveAvgPool2D: " + op.MistakeWindow},
+		{func() { plane.AdaptiveAvgPool2D(1<<62, 1) }, "AdaptiveAvgPool2D: " + op.MistakeShape},
 		{func() { plane.Interpolate(tensor.Nearest, 0, 1) }, "Interpolate: " + op.MistakeShape + ": nearest to 0 rows and 1 columns"},
 		{func() { plane.Interpolate(7, 1, 1) }, "Interpolate: " + op.MistakeShape + ": Interpolation(7) to 1 rows"},
 		{func() { g.Set(nil) }, "Set: " + op.MistakeNil},

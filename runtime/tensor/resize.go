@@ -25,6 +25,7 @@ func (t *Tensor) AdaptiveAvgPool2D(rows, columns int) *Tensor {
 		wrong("AdaptiveAvgPool2D", fmt.Sprintf("%s: %d rows and %d columns", op.MistakeWindow, rows, columns), t)
 	}
 	at := len(t.shape) - 2
+	checked("AdaptiveAvgPool2D", append(t.Shape()[:at], rows, columns))
 	if h%rows == 0 && w%columns == 0 {
 		blocks := t.reshape(append(t.Shape()[:at], rows, h/rows, columns, w/columns))
 		defer blocks.letGo()

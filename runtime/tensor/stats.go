@@ -74,7 +74,7 @@ func (t *Tensor) varianceInWide(name string, ddof int, axes []int, keep bool) *T
 
 // VectorNorm returns the p-norm over the given axes, or over all if there are none: the p-th root of the sum of the
 // p-th powers of the absolute values. With p = Inf it is the greatest absolute value. The norm of no elements is 0.
-// Where a 2-norm is 0, so is its gradient. VectorNorm panics unless p > 0.
+// Where a norm is 0, so is its gradient, and so is that of an element that is 0. VectorNorm panics unless p > 0.
 //
 //asyncgen:api op batch
 //go:noinline
@@ -114,12 +114,17 @@ func (t *Tensor) vectorNormInWide(name string, p float64, axes []int, keep bool)
 	case math.IsInf(p, 1):
 		return structural(op.Max, a, operands{sizes}, true)
 	}
-	power, root := like(t).fill(name, p, nil), like(t).fill(name, 1/p, nil)
-	powers := elementwise(op.Pow, [2]float64{}, operands{sizes, power}, true)
+	powers := normPower.With(p).Of(sizes)
 	sum := structural(op.Sum, a, operands{powers}, true)
-	defer letGo(power, root, powers, sum)
-	return elementwise(op.Pow, [2]float64{}, operands{sum, root}, true)
+	defer letGo(powers, sum)
+	return normPower.With(1 / p).Of(sum)
 }
+
+// normPower is x to the power of c, for x from 0 on. Its gradient at 0 is 0, where that of Pow may be infinite.
+var normPower = FuseScalars("VectorNorm", 1, 1, func(x ...*kernel.Expr) *kernel.Expr {
+	zero := kernel.Const(0, x[0].DType())
+	return kernel.Where(kernel.Eq(x[0], zero), zero, kernel.Pow(x[0], x[1]))
+})
 
 // CumProd returns the running products of t along axis: element i is the product of t's elements 0 to i, multiplied in
 // this order.

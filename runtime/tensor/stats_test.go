@@ -182,6 +182,29 @@ func TestStatisticsEdges(t *testing.T) {
 	})
 }
 
+// Of a norm of zeros, and of zeros in a norm, the gradient is 0, and that of the gradient is a number.
+func TestVectorNormOfZeros(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		for _, p := range []float64{0.5, 1, 1.5, 2, 3, 4, math.Inf(1)} {
+			for _, zeros := range [][]float32{{0, 0, 0}, {0, 2, 0}} {
+				x := tensor.FromOn(on, zeros).Track()
+				y := x.VectorNorm(p)
+				g := tensor.Grad(y, x)[0]
+				what := fmt.Sprintf("norm %v of %v", p, zeros)
+				check(t, what, y, array{tensor.Float32, []int{}, []float64{float64(zeros[1])}}, 4)
+				if !math.IsInf(p, 1) || zeros[1] != 0 { // of equal elements, one or all have a share
+					check(t, what+", gradient", g, array{tensor.Float32, []int{3}, []float64{0, float64(zeros[1]) / 2, 0}}, 4)
+				}
+				for _, second := range tensor.Grad(g.Sum(), x)[0].Float32s() {
+					if second != second && zeros[1] != 0 {
+						t.Errorf("%s: the gradient of the gradient is NaN", what)
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestStatisticsMistakes(t *testing.T) {
 	x, empty := tensor.Ones(2, 3), tensor.Zeros(0)
 	for what, f := range map[string]func(){
