@@ -68,11 +68,8 @@ type copier struct {
 }
 
 func copyOf[M any](c *copier, m M) M {
-	v := reflect.ValueOf(&m).Elem()
-	if (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
-		wrong(c.name, "the module is nil")
-	}
-	c.part("", v)
+	mustNotBeNil(c.name, m)
+	c.part("", reflect.ValueOf(&m).Elem())
 	return m
 }
 
@@ -88,8 +85,11 @@ func (c *copier) part(_ string, v reflect.Value) {
 
 // once returns the copy of x, and the same if it is called again with what is the same pointer.
 func (c *copier) once(x any) any {
-	if reflect.TypeOf(x).Kind() != reflect.Pointer {
+	switch {
+	case reflect.TypeOf(x).Kind() != reflect.Pointer:
 		return c.copy(x)
+	case isNil(x):
+		return x
 	}
 	y, ok := c.done[x]
 	if !ok {

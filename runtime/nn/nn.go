@@ -169,9 +169,19 @@ func (relu) String() string { return "ReLU()" }
 // their parameters.
 //
 //asyncgen:api pure
-func Sequential(ms ...Module) Module { return sequential(append([]Module(nil), ms...)) }
+func Sequential(ms ...Module) Module { return inTurn("Sequential", ms) }
 
 type sequential []Module
+
+// inTurn returns a sequential of ms for the function with the given name.
+func inTurn(name string, ms []Module) sequential {
+	for i, m := range ms {
+		if m == nil {
+			wrong(name, "layer %d is nil", i)
+		}
+	}
+	return append(sequential(nil), ms...)
+}
 
 // Forward implements Module.
 //

@@ -41,7 +41,7 @@ const defaultShards = 8
 //
 // M itself becomes the replica of the first device, and its parameters and buffers move there. The
 // other replicas are clones, see [Clone]. Weights that m doesn't have yet are drawn by the first shard
-// that needs them, and copied to the other replicas. DataParallel panics if m can't be cloned, and if
+// that needs them, and copied to the other replicas. DataParallel panics if m is nil or can't be cloned, and if
 // the number of shards is no multiple of the number of devices.
 //
 // All replicas should draw from one generator, as they do by default: shards are enqueued in their
@@ -49,6 +49,7 @@ const defaultShards = 8
 //
 //asyncgen:api value 0
 func DataParallel(m Module, how Parallel) *Replicas {
+	mustNotBeNil("DataParallel", m)
 	devices, shards := how.Devices, how.Shards
 	if len(devices) == 0 {
 		devices = []device.Device{device.Default()}

@@ -38,8 +38,9 @@ import (
 //		fmt.Println(name, cell.Value().Shape())
 //	}
 //
-// Named panics if the method Params of m lists a parameter that is in no field, and if two parameters or
-// buffers have the same name, such as those of fields called Scale and scale.
+// Named panics if the method Params of m lists a parameter that is in no field, if two parameters or
+// buffers have the same name, such as those of fields called Scale and scale, and if a field seems to
+// hold parts, but not as above: a Param that is no pointer, a map with integers as keys.
 //
 //asyncgen:api meta 0
 func Named(m any) iter.Seq2[string, tensor.Cell] {
@@ -102,7 +103,7 @@ type part struct {
 // no field.
 func mustFind(name string, m any) []part {
 	list := cellsOf(m)
-	if module, ok := m.(Module); ok && !isReplicas(m) {
+	if module, ok := m.(Module); ok && !isReplicas(m) && !isNil(m) {
 		for i, p := range module.Params() {
 			if !slices.ContainsFunc(list, func(found part) bool { return found.value == any(p) }) {
 				wrong(name, "parameter %d of %T is in none of its fields, nor in those of its parts", i, m)
@@ -110,6 +111,18 @@ func mustFind(name string, m any) []part {
 		}
 	}
 	return list
+}
+
+// mustNotBeNil panics if m, an argument of the function with the given name, is nil or a nil pointer.
+func mustNotBeNil(name string, m any) {
+	if isNil(m) {
+		wrong(name, "the module is nil")
+	}
+}
+
+func isNil(m any) bool {
+	v := reflect.ValueOf(m)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func isReplicas(m any) bool {
@@ -211,11 +224,18 @@ func (w visitor) inside(name string, v reflect.Value) {
 	}
 }
 
-// visit visits v, which is addressable and held by a type of the package pkg.
+// visit visits v, which is addressable and held by a type of the package pkg. It panics if v has parts that are not found
+// in a value of its type: a model would lose them without a word.
 func (w visitor) visit(name string, v reflect.Value, pkg string) {
+	if !hasParts(v.Type(), pkg, nil) {
+		return
+	}
+	if want := insteadOf(v.Type()); want != "" {
+		wrong("Named", "no parts are found in %s, a %v: want %s, or the tag `nn:\"-\"`", name, v.Type(), want)
+	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() && hasParts(v.Type(), pkg, nil) {
+		if !v.IsNil() {
 			w.part(name, v)
 		}
 	default:
@@ -229,7 +249,7 @@ func (w visitor) visit(name string, v reflect.Value, pkg string) {
 	}
 }
 
-var cell = reflect.TypeFor[tensor.Cell]()
+var cell, module = reflect.TypeFor[tensor.Cell](), reflect.TypeFor[Module]()
 
 // hasParts reports whether a value of type t in one of the package pkg can be or hold parts or Modes.
 // The types in seen are being asked about already.
@@ -238,7 +258,7 @@ func hasParts(t reflect.Type, pkg string, seen []reflect.Type) bool {
 		return false
 	}
 	_, isModule := t.MethodByName("Forward")
-	if isModule || t.Implements(cell) || t == reflect.TypeFor[Mode]() {
+	if isModule || t.Implements(cell) || isCellByValue(t) || t == reflect.TypeFor[Mode]() {
 		return true
 	}
 	seen = append(seen, t)
@@ -254,14 +274,28 @@ func hasParts(t reflect.Type, pkg string, seen []reflect.Type) bool {
 			}
 		}
 		return false
-	case reflect.Pointer:
-		return t.Elem().Kind() == reflect.Struct && hasParts(t.Elem(), pkg, seen)
-	case reflect.Map:
-		return t.Key().Kind() == reflect.String && hasParts(t.Elem(), pkg, seen)
-	case reflect.Slice, reflect.Array:
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Array:
 		return hasParts(t.Elem(), pkg, seen)
 	}
 	return false
+}
+
+// insteadOf says what a type t with parts should be so that they are found; "" if they are.
+func insteadOf(t reflect.Type) string {
+	switch {
+	case isCellByValue(t):
+		return "a pointer"
+	case t.Kind() == reflect.Map && t.Key().Kind() != reflect.String:
+		return "strings as keys"
+	case t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Struct && !t.Implements(module):
+		return t.Elem().String()
+	}
+	return ""
+}
+
+// isCellByValue reports whether t is what pointers to cells point to.
+func isCellByValue(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && !t.Implements(cell) && reflect.PointerTo(t).Implements(cell)
 }
 
 func isFieldWithParts(f reflect.StructField, pkg string) bool {

@@ -230,3 +230,47 @@ func TestDenseOfAnyRank(t *testing.T) {
 		t.Errorf("no vectors give %v", empty.Shape())
 	}
 }
+
+// A field that would lose parts without a word is a mistake, and so is a module that is nil.
+func TestPartsThatAreNotFound(t *testing.T) {
+	p := nn.NewParam(tensor.Ones(1))
+	layers := []nn.Module{nn.ReLU()}
+	mistaken(t, map[string]func(){
+		"nn: Named: no parts are found in weight, a tensor.Param: want a pointer, or the tag `nn:\"-\"`": func() {
+			nn.Named(&struct{ Weight nn.Param }{})
+		},
+		"nn: Named: no parts are found in means.0, a tensor.Buffer: want a pointer, or the tag `nn:\"-\"`": func() {
+			nn.Params(&struct{ Means []nn.Buffer }{make([]nn.Buffer, 1)})
+		},
+		"nn: Named: no parts are found in heads, a map[int]nn.Module: want strings as keys, or the tag `nn:\"-\"`": func() {
+			nn.Clone(&struct{ Heads map[int]nn.Module }{map[int]nn.Module{0: nn.ReLU()}})
+		},
+		"nn: Named: no parts are found in layers, a *[]nn.Module: want []nn.Module, or the tag `nn:\"-\"`": func() {
+			nn.Cells(&struct{ Layers *[]nn.Module }{&layers})
+		},
+		"nn: Named: no parts are found in weight, a **tensor.Param: want *tensor.Param, or the tag `nn:\"-\"`": func() {
+			nn.Cells(&struct{ Weight **nn.Param }{&p})
+		},
+		"nn: Sequential: layer 1 is nil":      func() { nn.Sequential(nn.ReLU(), nil) },
+		"nn: Residual: layer 0 is nil":        func() { nn.Residual(nil) },
+		"nn: Summary: the module is nil":      func() { nn.Summary(nil) },
+		"nn: DataParallel: the module is nil": func() { nn.DataParallel(nil, nn.Parallel{}) },
+	})
+	var nothing *decoder
+	mistaken(t, map[string]func(){
+		"nn: Clone: the module is nil":  func() { nn.Clone(any(nothing)) },
+		"nn: Frozen: the module is nil": func() { nn.Frozen(nothing) },
+	})
+	if held := nn.Clone(&struct{ Layer nn.Module }{(*residual)(nil)}); held.Layer != nn.Module((*residual)(nil)) {
+		t.Errorf("a nil pointer became %v", held.Layer)
+	}
+	fine := &struct {
+		Old   map[int]nn.Module `nn:"-"`
+		Value nn.Param          `nn:"-"`
+		Names map[int]string
+		Next  *int
+	}{}
+	if got := namesOf(fine); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}

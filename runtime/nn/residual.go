@@ -11,7 +11,7 @@ import (
 //	nn.Residual(nn.LayerNorm(), nn.Dense(1024), nn.GELU(), nn.Dense(256))
 //
 //asyncgen:api pure
-func Residual(ms ...Module) Module { return &residual{append(sequential(nil), ms...)} }
+func Residual(ms ...Module) Module { return &residual{inTurn("Residual", ms)} }
 
 type residual struct{ sequential }
 

@@ -20,10 +20,11 @@ import (
 //
 // With an x, Summary enqueues what Forward of a copy of m does, so weights that m does not have yet are
 // counted. It leaves m and the generators as they are, and does not wait. It panics if Forward does,
-// and with an x if m is no Module.
+// with an x if m is no Module, and if m is nil.
 //
 //asyncgen:api meta 0
 func Summary(m any, x ...*tensor.Tensor) string {
+	mustNotBeNil("Summary", m)
 	in := optional("Summary", x)
 	seen := &watcher{shapes: map[string]device.Shape{}}
 	if in != nil {
