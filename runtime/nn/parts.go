@@ -224,8 +224,8 @@ func (w visitor) inside(name string, v reflect.Value) {
 	}
 }
 
-// visit visits v, which is addressable and held by a type of the package pkg. It panics if v has parts that are not found
-// in a value of its type: a model would lose them without a word.
+// visit visits v, which is addressable and held by a type of the package pkg. It panics if v has parts that are not
+// found in a value of its type: a model would lose them without a word.
 func (w visitor) visit(name string, v reflect.Value, pkg string) {
 	if !hasParts(v.Type(), pkg, nil) {
 		return

@@ -141,7 +141,7 @@ func TestFrozenMistakes(t *testing.T) {
 		"nn: Frozen: parameter 0 of nn.sequential is in none of its fields, nor in those of its parts": func() {
 			nn.Frozen(nn.Sequential(nn.ReLU(), hidden(func() *nn.Param { return p })))
 		},
-		"nn: Frozen: the module is nil":              func() { nn.Frozen[nn.Module](nil) },
+		"nn: Frozen: the module is nil":            func() { nn.Frozen[nn.Module](nil) },
 		"tensor: Frozen: " + op.MistakeNoParameter: func() { nn.Frozen(nn.Dense(1)) },
 	})
 }
