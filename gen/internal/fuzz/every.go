@@ -221,44 +221,6 @@ func makeOthers() (all, unrounded []*operation) {
 		}, tIMat, tIMat, tIMat),
 		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tMat, tMat),
 		shaped("$0.CumSum(-1)", 1, func(a []*value) *value { return cumulated(a[0], 1) }, tMat, tMat),
-		shaped("$0.Trunc()", 1, func(a []*value) *value { return each(a[0], math.Trunc, nil) }, tMat, tMat),
-		shaped("$0.Frac()", 1, func(a []*value) *value {
-			return each(a[0], func(x float64) float64 { return x - math.Trunc(x) }, nil)
-		}, tMat, tMat),
-		shaped("$0.Clamp(-1, 2)", 1, func(a []*value) *value {
-			return lesser(greater(a[0], scalar(a[0], -1)), scalar(a[0], 2))
-		}, tMat, tMat),
-		shaped("$0.LeakyReLU(0.25)", 1, func(a []*value) *value {
-			return each(a[0], func(x float64) float64 {
-				if x > 0 {
-					return x
-				}
-				return 0.25 * x
-			}, nil)
-		}, tMat, tMat),
-		shaped("$0.Fmod($1)", 1, func(a []*value) *value { return zip(a[0], a[1], math.Mod, nil) }, tMat, tMat, tMat),
-		shaped("$0.IsNaN()", 1, func(a []*value) *value {
-			return compare(a[0], a[0], func(x, _ float64) bool { return x != x })
-		}, tBMat, tMat),
-		shaped("$0.IsInf()", 1, func(a []*value) *value {
-			return compare(a[0], a[0], func(x, _ float64) bool { return math.IsInf(x, 0) })
-		}, tBMat, tMat),
-		shaped("$0.IsFinite()", 1, func(a []*value) *value {
-			return compare(a[0], a[0], func(x, _ float64) bool { return x-x == 0 })
-		}, tBMat, tMat),
-		shaped("$0.Xor($1)", 1, func(a []*value) *value {
-			return zip(a[0], a[1], func(x, y float64) float64 { return math.Abs(x - y) }, nil)
-		}, tBMat, tBMat, tBMat),
-		shaped("$0.BitAnd($1)", 1, func(a []*value) *value { return zip(a[0], a[1], nil, func(x, y int64) int64 { return x & y }) }, tIMat, tIMat, tIMat),
-		shaped("$0.BitOr($1)", 1, func(a []*value) *value { return zip(a[0], a[1], nil, func(x, y int64) int64 { return x | y }) }, tIMat, tIMat, tIMat),
-		shaped("$0.BitXor($1)", 1, func(a []*value) *value { return zip(a[0], a[1], nil, func(x, y int64) int64 { return x ^ y }) }, tIMat, tIMat, tIMat),
-		shaped("$0.BitNot()", 1, func(a []*value) *value { return zip(a[0], a[0], nil, func(x, _ int64) int64 { return ^x }) }, tIMat, tIMat),
-		shaped("$0.ShiftLeft($1)", 1, func(a []*value) *value {
-			return zip(a[0], a[1], nil, func(x, n int64) int64 { return x << uint64(n) })
-		}, tIMat, tIMat, tIMat),
-		shaped("$0.ShiftRight($1)", 1, func(a []*value) *value {
-			return zip(a[0], a[1], nil, func(x, n int64) int64 { return x >> uint64(n) })
-		}, tIMat, tIMat, tIMat),
 		shaped("$0.CumSum(0)", 1, func(a []*value) *value { return cumulated(a[0], 0) }, tVec, tVec),
 		shaped("$0.Sort(1, tensor.Ascending)", 1, func(a []*value) *value { return chosen(a[0], ordered(a[0], 1, false), 1) }, tMat, tMat),
 		shaped("$0.Sort(0, tensor.Descending)", 1, func(a []*value) *value { return chosen(a[0], ordered(a[0], 0, true), 0) }, tMat, tMat),
