@@ -39,22 +39,22 @@ func EMA(params []*nn.Param, keep float64) *Average {
 	if !(keep >= 0 && keep <= 1) {
 		wrong("EMA", "the share to keep is %v, want a number from 0 to 1", keep)
 	}
-	return newAverage(params, keep)
+	return newAverage("EMA", params, keep)
 }
 
 // SWA returns the average of the values that the parameters have at each Update, with equal weights: stochastic weight
 // averaging (Izmailov and others 2018).
 //
 //asyncgen:api pure
-func SWA(params []*nn.Param) *Average { return newAverage(params, -1) }
+func SWA(params []*nn.Param) *Average { return newAverage("SWA", params, -1) }
 
-func newAverage(params []*nn.Param, keep float64) *Average {
-	params = distinct(params)
+func newAverage(name string, params []*nn.Param, keep float64) *Average {
+	params = distinct(name, params)
 	return &Average{params, keep, make([]tensor.Buffer, len(params)), make([]int64, 1)}
 }
 
 // Update takes the present values of the parameters into the average, by one command for each. It panics if one has no
-// value yet.
+// value yet, or another shape than before.
 //
 //asyncgen:api mutate
 //go:noinline
@@ -74,6 +74,7 @@ func (a *Average) Update() {
 			continue
 		}
 		old := b.Value()
+		mustKeepShape("Update", i, old, x)
 		next := average.plain.With(weight).Of(old, x)
 		b.Set(next)
 		tensor.Dead(v, x, old, next)

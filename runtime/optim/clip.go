@@ -22,7 +22,7 @@ import (
 //go:noinline
 func ClipNorm(params []*nn.Param, limit float64) *tensor.Tensor {
 	mustLimit("ClipNorm", limit)
-	params = distinct(params)
+	params = distinct("ClipNorm", params)
 	sum := sumOver(slices.Values(params), func(g *tensor.Tensor) *tensor.Tensor { return squares.Sum(nil, g) })
 	if sum == nil {
 		return tensor.Scalar(0)
@@ -52,7 +52,7 @@ var (
 //go:noinline
 func ClipValue(params []*nn.Param, limit float64) {
 	mustLimit("ClipValue", limit)
-	params = distinct(params)
+	params = distinct("ClipValue", params)
 	clamp := clamp.With(-limit, limit)
 	eachGradient(params, func(g *tensor.Tensor) *tensor.Tensor { return clamp.Of(g) })
 }

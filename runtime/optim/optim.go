@@ -97,7 +97,7 @@ func newOptimizer(name string, params []*nn.Param, rate float64, r rule) *Optimi
 	if len(params) == 0 {
 		wrong(name, "there are no parameters to optimise: a module of one's own has those that nn.Params finds in its fields")
 	}
-	o := &Optimizer{rule: r, rate: rate, params: distinct(params)}
+	o := &Optimizer{rule: r, rate: rate, params: distinct(name, params)}
 	for _, s := range r.uses() {
 		o.state[s] = make([]tensor.Buffer, len(o.params))
 	}
@@ -105,10 +105,13 @@ func newOptimizer(name string, params []*nn.Param, rate float64, r rule) *Optimi
 	return o
 }
 
-// distinct returns the parameters, each once.
-func distinct(params []*nn.Param) (once []*nn.Param) {
+// distinct returns the parameters, each once. It panics, about the function with the given name, if one is nil.
+func distinct(name string, params []*nn.Param) (once []*nn.Param) {
 	seen := make(map[*nn.Param]bool, len(params))
-	for _, p := range params {
+	for i, p := range params {
+		if p == nil {
+			wrong(name, "parameter %d is nil", i)
+		}
 		if !seen[p] {
 			once = append(once, p)
 		}
@@ -126,10 +129,15 @@ func distinct(params []*nn.Param) (once []*nn.Param) {
 //		optim.AdamW(biases, 1e-3, optim.AdamOptions{Decay: optim.None}),
 //	)
 //
-// It panics with a [tensor.Mistake] if two parts have a parameter in common.
+// It panics with a [tensor.Mistake] if two parts have a parameter in common, or if a part is nil.
 //
 //asyncgen:api pure
 func Group(parts ...*Optimizer) *Optimizer {
+	for i, part := range parts {
+		if part == nil {
+			wrong("Group", "part %d is nil", i)
+		}
+	}
 	o := &Optimizer{parts: slices.Clone(parts), counts: make([]int64, 1)}
 	seen := make(map[*nn.Param]bool)
 	for p := range o.all() {
@@ -288,7 +296,8 @@ func (c counts) Set(t *tensor.Tensor) {
 }
 
 // Step gives each parameter that has a gradient its next value. It panics with a [tensor.Mistake] if Schedule returns a
-// number that is negative, infinite or NaN.
+// number that is negative, infinite or NaN, or if a parameter has another shape than its gradient or
+// what is remembered about it.
 //
 //asyncgen:api mutate
 //go:noinline
@@ -317,6 +326,7 @@ func (o *Optimizer) step(factor float64, by *scale) {
 		if g := p.Grad(); g != nil {
 			o.counts[1+i]++
 			v := p.Value()
+			mustKeepShape("Step", i, g, v)
 			u := update{o: o, i: i, x: v.Detach(), g: g, rate: factor * o.rate, steps: float64(o.counts[1+i])}
 			u.scale = own.like(u.x)
 			y := o.rule.next(&u)

@@ -100,6 +100,9 @@ func CosineRestarts(steps, longer int, end float64) Schedule {
 		}
 		for step >= lasts {
 			step -= lasts
+			if lasts > math.MaxInt/longer { // no step is behind it
+				return cosine(1, end, float64(step)/(float64(lasts)*float64(longer)))
+			}
 			lasts *= longer
 		}
 		return cosine(1, end, float64(step)/float64(lasts))

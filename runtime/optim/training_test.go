@@ -518,6 +518,31 @@ func TestMistakes(t *testing.T) {
 			o.Schedule = func(int) float64 { return nan }
 			o.Step()
 		},
+		"SGD: parameter 1 is nil":       func() { optim.SGD([]*nn.Param{w, nil}, 1) },
+		"SWA: parameter 0 is nil":       func() { optim.SWA([]*nn.Param{nil}) },
+		"ClipNorm: parameter 0 is nil":  func() { optim.ClipNorm([]*nn.Param{nil}, 1) },
+		"ClipValue: parameter 0 is nil": func() { optim.ClipValue([]*nn.Param{nil}, 1) },
+		"Group: part 1 is nil":          func() { optim.Group(one, nil) },
+		"Step: parameter 0 has the shape [1], and had [2] before": func() {
+			p := nn.NewParam(tensor.Ones(2))
+			o := optim.SGD([]*nn.Param{p}, 1, optim.SGDOptions{Momentum: 0.5})
+			o.Minimize(p.Value().Sum())
+			p.Set(tensor.Ones(1))
+			o.Minimize(p.Value().Sum())
+		},
+		"Step: parameter 0 has the shape [1], and had [3] before": func() {
+			p := nn.NewParam(tensor.Ones(3))
+			p.Value().Sum().Backward()
+			p.Set(tensor.Ones(1))
+			optim.SGD([]*nn.Param{p}, 1).Step()
+		},
+		"Update: parameter 0 has the shape [1], and had [2] before": func() {
+			p := nn.NewParam(tensor.Ones(2))
+			a := optim.EMA([]*nn.Param{p}, 0.5)
+			a.Update()
+			p.Set(tensor.Ones(1))
+			a.Update()
+		},
 		"Cosine: the number of steps is 0, want 1 or more":          func() { optim.Cosine(0, 0) },
 		"Linear: the factor is -1, want a number from 0 on":         func() { optim.Linear(-1, 1, 3) },
 		"CosineRestarts: the number of steps is 0, want 1 or more":  func() { optim.CosineRestarts(3, 0, 0) },

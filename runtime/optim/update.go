@@ -45,7 +45,17 @@ func (u *update) present(s slot) *tensor.Tensor {
 		b.Set(zeros)
 		tensor.Dead(zeros)
 	}
-	return u.temp(b.Value())
+	old := u.temp(b.Value())
+	mustKeepShape("Step", u.i, old, u.x)
+	return old
+}
+
+// mustKeepShape panics unless parameter i, x, has the shape of what is remembered about it, so that nothing is
+// broadcast.
+func mustKeepShape(name string, i int, old, x *tensor.Tensor) {
+	if !old.Shape().Equal(x.Shape()) {
+		wrong(name, "parameter %d has the shape %v, and had %v before", i, x.Shape(), old.Shape())
+	}
 }
 
 // decayed returns the gradient plus decay times the parameter: the gradient of a loss with a penalty on its square.

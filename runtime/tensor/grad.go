@@ -157,10 +157,14 @@ type leaf struct{ p *Param }
 
 func (l leaf) Accumulate(g op.Value) { l.p.addGrad(g.(*Tensor)) }
 
-// addGrad adds g to the gradient of p.
+// addGrad adds g to the gradient of p. It panics if that is of a value with another shape, as an addition would
+// broadcast them.
 func (p *Param) addGrad(g *Tensor) {
-	Changing(p)
 	old := p.grad
+	if old != nil && !slices.Equal(old.shape, g.shape) {
+		wrong("Backward", op.MistakeShapes+": ZeroGrad comes after a Set with another shape", old, g)
+	}
+	Changing(p)
 	if old == nil {
 		p.grad = g.another()
 		return
@@ -188,7 +192,7 @@ func (t *Tensor) Track() *Tensor {
 //
 // Then it releases the graph of t and the intermediate values that only the graph holds, so a second Backward through
 // any part of it panics. To differentiate two losses that share a part of the graph, add them first. Backward also
-// panics if t depends on nothing that is tracked.
+// panics if t depends on nothing that is tracked, and if a Param has a gradient of another shape, from a former value.
 //
 //asyncgen:api mutate none
 //go:noinline

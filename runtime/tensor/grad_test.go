@@ -270,6 +270,22 @@ func TestBackward(t *testing.T) {
 	})
 }
 
+// Gradients of values with different shapes are not broadcast to each other.
+func TestGradOfAnotherShape(t *testing.T) {
+	w := tensor.NewParam(tensor.Ones(2))
+	w.Value().Sum().Backward()
+	w.Set(tensor.Ones(1))
+	m := mistake(func() { w.Value().Sum().Backward() })
+	if m == nil || !strings.Contains(m.Error(), op.MistakeShapes) || w.Grad().Size() != 2 {
+		t.Errorf("mistake %v, gradient %v", m, w.Grad())
+	}
+	w.ZeroGrad()
+	w.Value().Sum().Backward()
+	if w.Grad().Size() != 1 {
+		t.Errorf("gradient %v", w.Grad())
+	}
+}
+
 // SetGrad replaces a gradient, and Backward adds to it. A State has it, and what does not fit the value is refused.
 func TestSetGrad(t *testing.T) {
 	w := tensor.NewParam(tensor.From([]float64{1, 2}))
