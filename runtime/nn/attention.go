@@ -87,6 +87,7 @@ func (a *Attention) Extend(x *tensor.Tensor, cache *KVCache) *tensor.Tensor {
 	if !a.how.Causal {
 		wrong("MultiHeadAttention", "Extend: earlier positions would look at later ones: set Heads.Causal")
 	}
+	cache.mustBeMade()
 	k, v := a.keysAndValues(x)
 	k, v = cache.add(k, v)
 	defer tensor.Dead(k, v)
@@ -157,12 +158,19 @@ func NewKVCache() *KVCache { return &KVCache{NewBuffer(nil), NewBuffer(nil)} }
 //
 //asyncgen:api value
 func (c *KVCache) Len() int {
+	c.mustBeMade()
 	if !c.keys.IsSet() {
 		return 0
 	}
 	k := c.keys.Value()
 	defer tensor.Dead(k)
 	return k.Dim(2)
+}
+
+func (c *KVCache) mustBeMade() {
+	if c == nil || c.keys == nil {
+		wrong("KVCache", "it is none that NewKVCache has made")
+	}
 }
 
 // Truncate forgets the positions from n on, the length at an earlier time. It copies nothing and does
@@ -188,7 +196,10 @@ func (c *KVCache) Truncate(n int) {
 // Cells implements [Stateful]: the keys and the values, of shape [N KV S d].
 //
 //asyncgen:api meta
-func (c *KVCache) Cells() []tensor.Cell { return []tensor.Cell{c.keys, c.values} }
+func (c *KVCache) Cells() []tensor.Cell {
+	c.mustBeMade()
+	return []tensor.Cell{c.keys, c.values}
+}
 
 // add returns the keys and values of all positions with those of the next ones, k and v, of which it lets go.
 func (c *KVCache) add(k, v *tensor.Tensor) (keys, values *tensor.Tensor) {

@@ -60,7 +60,10 @@ func TestKVCache(t *testing.T) {
 			nn.MultiHeadAttention(4, 3)
 		},
 		"nn: MultiHeadAttention: the inputs have shapes [3 4] and [3 4], want [N T C] and [N S D]": func() { layer.Forward(x.Row(0)) },
-		"nn: KVCache: Truncate to 1 positions of 0":                                                func() { nn.NewKVCache().Truncate(1) },
+		"nn: KVCache: it is none that NewKVCache has made": func() {
+			nn.MultiHeadAttention(4, 2, nn.Heads{Causal: true}).Extend(x, new(nn.KVCache))
+		},
+		"nn: KVCache: Truncate to 1 positions of 0": func() { nn.NewKVCache().Truncate(1) },
 	})
 }
 
