@@ -29,6 +29,7 @@
 //	runtime/tensor           Tensor: creation, operations, views, reads, gradients
 //	runtime/nn               layers and losses, on one device or on several
 //	runtime/optim            optimisers, schedules of rates, clipping, averages of weights
+//	runtime/internal/ports   models of PyTorch's examples, compared with the originals
 //	runtime                  package asyncrt: control of the engine, and Later, which generated code calls
 //	runtime/asynctest        what generated equality tests call
 //	analysis/internal/jsonfile  reads files of settings, and says what is wrong with them

@@ -58,6 +58,8 @@ runtime/tensor:          device device/kernel device/cpu device/sim runtime/inte
 # Losses are expressions, added up as they are computed. Steps of optimisers are expressions too.
 runtime/nn:              device device/kernel runtime/tensor
 runtime/optim:           device device/kernel runtime/tensor runtime/nn
+# Models as users write them: only what users import.
+runtime/internal/ports:  runtime/tensor runtime/nn
 # A read of generated code gives what one of a tensor gives, a gonum matrix too.
 runtime:                 device runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
 # What errors of two programs differ in.

@@ -1,0 +1,180 @@
+package ports
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A fixture is what PyTorch computes with an original, see testdata/ports.py.
+type fixture struct {
+	Shape       []int
+	Output      []float64 // a sketch
+	Loss, After float64
+	Params      []struct {
+		Name  string
+		Shape []int
+		Grad  []float64 // a sketch; nil if the loss does not depend on it
+	}
+	Test []float64 // of mnist: the sum of losses, and how many are right
+}
+
+// A port is a model, what it makes of the fixture's inputs, a loss other than the usual one and an optimiser
+// other than SGD.
+type port struct {
+	model  any
+	output func() *tensor.Tensor
+	loss   func(y *tensor.Tensor) *tensor.Tensor
+	step   func(params []*nn.Param)
+}
+
+var small = Encoder{Width: 12, Depth: 2, Heads: 2, HeadWidth: 4, Hidden: 20}
+
+// of is the port of a module.
+func of(m nn.Module, x *tensor.Tensor) port {
+	return port{model: m, output: func() *tensor.Tensor { return m.Forward(x) }}
+}
+
+var ports = map[string]func() port{
+	"vit_3d": func() port {
+		return of(NewViT(ViTConfig{Encoder: small, Sizes: []int{4, 8, 8}, Patches: []int{2, 4, 4}, Classes: 5}), fill(7, 2, 3, 4, 8, 8))
+	},
+}
+
+// Ports have the results, losses and gradients of their originals, and the same loss after a step.
+func TestPorts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) != len(ports) {
+		t.Fatalf("%d fixtures of %d ports, %v", len(files), len(ports), err)
+	}
+	for name, start := range ports {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile("testdata/" + name + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var f fixture
+			if err := json.Unmarshal(text, &f); err != nil {
+				t.Fatal(err)
+			}
+			against(t, start(), f)
+		})
+	}
+}
+
+func against(t *testing.T, p port, f fixture) {
+	params := load(t, p.model, f)
+	if p.loss == nil {
+		p.loss = func(y *tensor.Tensor) *tensor.Tensor { return y.Mul(fill(2, y.Shape()...)).Sum() }
+	}
+	if p.step == nil {
+		p.step = func(params []*nn.Param) { optim.SGD(params, 0.01).Step() }
+	}
+	y := p.output()
+	if !slices.Equal(y.Shape(), f.Shape) {
+		t.Fatalf("the output has shape %v, want %v", y.Shape(), f.Shape)
+	}
+	loss := p.loss(y)
+	worst := compare(t, "output", sketch(y), f.Output)
+	worst = max(worst, compare(t, "loss", loss.Float64s(), []float64{f.Loss}))
+	loss.Backward()
+	for i, p := range f.Params {
+		var got []float64
+		if g := params[i].Grad(); g != nil {
+			got = sketch(turned(p.Name, g))
+		}
+		worst = max(worst, compare(t, "gradient of "+p.Name, got, p.Grad))
+	}
+	p.step(params)
+	worst = max(worst, compare(t, "loss after a step", p.loss(p.output()).Float64s(), []float64{f.After}))
+	t.Logf("greatest difference %.1e", worst)
+}
+
+// load gives the parameters of m the fixture's values, and returns them in its order.
+func load(t *testing.T, m any, f fixture) []*nn.Param {
+	t.Helper()
+	byName := map[string]*nn.Param{}
+	for name, cell := range nn.Named(m) {
+		if p, ok := cell.(*nn.Param); ok {
+			byName[name] = p
+		}
+	}
+	var params []*nn.Param
+	for k, want := range f.Params {
+		p := byName[want.Name]
+		if p == nil {
+			t.Fatalf("there is no parameter %s", want.Name)
+		}
+		delete(byName, want.Name)
+		value := fill(k, want.Shape...)
+		if strings.HasSuffix(want.Name, "weight") && len(want.Shape) > 1 {
+			value = value.MulScalar(math.Sqrt(12 / float64(value.Size()/want.Shape[0])))
+		}
+		p.Set(turned(want.Name, value))
+		params = append(params, p)
+	}
+	for name := range byName {
+		t.Errorf("the original has no parameter %s", name)
+	}
+	return params
+}
+
+// turned transposes the weight of a dense layer, which PyTorch keeps as (out, in).
+func turned(name string, x *tensor.Tensor) *tensor.Tensor {
+	if x.Rank() == 2 && strings.HasSuffix(name, "weight") {
+		return x.T()
+	}
+	return x
+}
+
+// compare returns the greatest difference relative to the greatest number. It has to be less than 1e-9.
+func compare(t *testing.T, name string, got, want []float64) (worst float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %v, want %v", name, got, want)
+		return 0
+	}
+	greatest := 1e-6 // gradients that are 0 but for rounding
+	for _, w := range want {
+		greatest = max(greatest, math.Abs(w))
+	}
+	for i, w := range want {
+		d := math.Abs(got[i]-w) / greatest
+		if !(d < 1e-9) {
+			t.Errorf("%s: number %d is %v, want %v", name, i, got[i], w)
+		}
+		worst = max(worst, d)
+	}
+	return worst
+}
+
+// fill returns numbers from -0.5 to 0.5 that look random: the k-th tensor of a shape.
+func fill(k int, shape ...int) *tensor.Tensor {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	data := make([]float64, n)
+	for i := range data {
+		data[i] = float64((i*i*7919+i*k*1049+k*31)%65537)/65537 - 0.5
+	}
+	return tensor.From(data, shape...)
+}
+
+// sketch is 8 sums, the j-th of every eighth element from j on, each multiplied by a weight of its own.
+func sketch(x *tensor.Tensor) []float64 {
+	terms := x.Mul(fill(1, x.Shape()...)).Float64s()
+	sums := make([]float64, min(8, len(terms)))
+	for i, v := range terms {
+		sums[i%8] += v
+	}
+	return sums
+}
