@@ -25,31 +25,39 @@ type Encoder struct {
 	Dropout   float64 // of weights of attention and in feed-forward blocks
 }
 
-// residual adds its input to what the module makes of it. It adds nothing to names.
-type residual struct{ nn.Module }
-
-func (r residual) Forward(x *tensor.Tensor) *tensor.Tensor { return r.Module.Forward(x).Add(x) }
-
-// A transformer consists of layers, each of attention and a feed-forward block, and of a norm if there is one.
-type transformer struct{ layers, norm nn.Module }
-
-func newTransformer(e Encoder, norm nn.Module) *transformer {
-	layers := make([]nn.Module, e.Depth)
-	for i := range layers {
-		layers[i] = nn.Sequential(residual{newAttention(e)}, residual{newFeedForward(e)})
-	}
-	return &transformer{nn.Sequential(layers...), norm}
+// A transformer consists of layers and of a norm, unless it is nil.
+type transformer struct {
+	layers []layer
+	norm   nn.Module
 }
 
-func (t *transformer) Forward(x *tensor.Tensor) *tensor.Tensor {
-	x = t.layers.Forward(x)
+type layer struct {
+	attention   *attention   `nn:"0"`
+	feedForward *feedForward `nn:"1"`
+}
+
+func newTransformer(e Encoder, norm nn.Module) *transformer {
+	t := &transformer{norm: norm}
+	for range e.Depth {
+		t.layers = append(t.layers, layer{newAttention(e), newFeedForward(e)})
+	}
+	return t
+}
+
+func (t *transformer) Forward(x *tensor.Tensor) *tensor.Tensor { return t.look(x, nil) }
+func (t *transformer) Params() []*nn.Param                     { return nn.Params(t) }
+
+// look is Forward with a mask, see that of an attention.
+func (t *transformer) look(x, mask *tensor.Tensor) *tensor.Tensor {
+	for _, l := range t.layers {
+		x = x.Add(l.attention.look(x, mask))
+		x = x.Add(l.feedForward.Forward(x))
+	}
 	if t.norm != nil {
 		x = t.norm.Forward(x)
 	}
 	return x
 }
-
-func (t *transformer) Params() []*nn.Param { return nn.Params(t) }
 
 type feedForward struct{ net nn.Module }
 

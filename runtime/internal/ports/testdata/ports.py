@@ -16,6 +16,7 @@ import types
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 torch.set_default_dtype(torch.float64)
 torch.Tensor.float = torch.Tensor.double  # originals that round to float32 on their way
@@ -45,8 +46,8 @@ def sketch(t):
     return [float("%.13g" % terms[j::8].sum()) for j in range(min(8, len(terms)))]
 
 
-def write(name, model, outputs, loss=None, step=None, **more):
-    """One forward and backward pass, one step of an optimiser, and the loss after it. Outputs is a function of the model."""
+def write(name, model, outputs, loss=None, after=None):
+    """One forward and backward pass, and the loss after a step of SGD, or what after returns."""
     model.train()
     for m in model.modules():
         if isinstance(m, nn.Dropout):
@@ -62,9 +63,11 @@ def write(name, model, outputs, loss=None, step=None, **more):
     d = {"shape": list(y.shape), "output": sketch(y), "loss": before.item(), "params": []}
     for n, p in params:
         d["params"].append({"name": n, "shape": list(p.shape), "grad": sketch(p.grad) if p.grad is not None else None})
-    (step or torch.optim.SGD([p for _, p in params], lr=0.01)).step()
-    d["after"] = loss(outputs()).item()
-    d.update({k: f() for k, f in more.items()})
+    if after:
+        d["after"] = after()
+    else:
+        torch.optim.SGD([p for _, p in params], lr=0.01).step()
+        d["after"] = [loss(outputs()).item()]
     path = pathlib.Path(__file__).parent / (name + ".json")
     rows = ",\n".join("  " + json.dumps(p) for p in d.pop("params"))
     path.write_text(json.dumps(d)[:-1] + ', "params": [\n' + rows + "\n]}\n")
@@ -78,7 +81,55 @@ def vit_3d():
     write("vit_3d", m, lambda: m(x))
 
 
-ports = [vit_3d]
+def simple_uvit():
+    u = original(vit / "vit_pytorch/simple_uvit.py")
+    m = u.SimpleUViT(
+        image_size=(8, 12), patch_size=4, num_classes=5, dim=12, depth=3, heads=2, dim_head=4, mlp_dim=20,
+        num_register_tokens=3)
+    m.pos_embedding = u.posemb_sincos_2d(2, 3, 12, dtype=torch.float64)  # not rounded to float32
+    x = fill(7, 2, 3, 8, 12)
+    write("simple_uvit", m, lambda: m(x))
+
+
+def vit_detpool():
+    m = original(vit / "vit_pytorch/vit_detpool.py").ViTDetPool(
+        image_size=12, patch_size=4, num_classes=5, dim=12, depth=2, heads=2, dim_head=4, mlp_dim=20)
+    x = fill(7, 2, 3, 12, 12)
+    objects = fill(8, 2, 12, 12) > 0.45, fill(9, 2, 9) > 0, None
+    write("vit_detpool", m, lambda: torch.cat([m(x, object_mask=o) for o in objects]))
+
+
+def vit_1d():
+    m = original(vit / "vit_pytorch/vit_1d.py").ViT(
+        seq_len=24, patch_size=4, num_classes=5, dim=12, depth=2, heads=2, dim_head=4, mlp_dim=20)
+    x = fill(7, 2, 3, 24)
+    write("vit_1d", m, lambda: m(x))
+
+
+def mnist():
+    main = original(examples / "mnist/main.py")
+    m = main.Net()
+    x, labels = fill(7, 3, 1, 28, 28), torch.tensor([4, 0, 9])
+
+    def after():
+        opt = torch.optim.Adadelta(m.parameters(), lr=1.0)
+        schedule = main.StepLR(opt, step_size=1, gamma=0.7)
+        opt.step()
+        schedule.step()
+        main.train(types.SimpleNamespace(log_interval=10, dry_run=True), m, "cpu", Loader([(x, labels)]), opt, 1)
+        m.eval()
+        y = torch.cat([m(x), m(x)])
+        twice = torch.cat([labels, labels])
+        return [F.nll_loss(y, twice, reduction="sum").item(), float((y.argmax(1) == twice).sum())]
+
+    write("mnist", m, lambda: m(x), loss=lambda y: F.nll_loss(y, labels), after=after)
+
+
+class Loader(list):
+    dataset = range(3)
+
+
+ports = [mnist, vit_3d, simple_uvit, vit_detpool, vit_1d]
 for port in ports:
     if port.__name__ in sys.argv[3:] or len(sys.argv) == 3:
         port()
