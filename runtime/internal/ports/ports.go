@@ -95,15 +95,15 @@ func (a *attention) look(x, mask *tensor.Tensor) *tensor.Tensor {
 
 // found returns what queries [N heads T D] find. tensor.Attention would do if there were no dropout of its weights.
 func found(q, k, v, mask *tensor.Tensor, dropout nn.Module) *tensor.Tensor {
-	scores := scores(q, k)
+	scores := products(q, k)
 	if mask != nil {
 		scores = scores.MaskedFill(mask.Not(), -1e30)
 	}
 	return dropout.Forward(scores.Softmax(-1)).MatMul(v)
 }
 
-// scores returns the products of queries and keys, as [N heads T S], divided by the root of their width.
-func scores(q, k *tensor.Tensor) *tensor.Tensor {
+// products returns those of queries and keys, as [N heads T S], divided by the root of their width.
+func products(q, k *tensor.Tensor) *tensor.Tensor {
 	return q.MatMul(k.Transpose(0, 1, 3, 2)).MulScalar(1 / math.Sqrt(float64(q.Dim(-1))))
 }
 

@@ -71,6 +71,12 @@ var ports = map[string]func() port{
 		}
 		return p
 	},
+	"look_vit": func() port {
+		return of(NewLookViT(LookViTConfig{
+			Encoder: Encoder{Width: 12, Depth: 2, Heads: 2, HeadWidth: 4, Hidden: 24},
+			Size:    12, Patch: 4, Classes: 5, HighresPatch: 2, HighresHidden: 36, CrossHeads: 3, CrossHeadWidth: 5, Kernel: 3,
+		}), fill(7, 2, 3, 12, 12))
+	},
 	"vit_1d": func() port {
 		m := NewViT(ViTConfig{Encoder: small, Sizes: []int{24}, Patches: []int{4}, Classes: 5})
 		m.clsToken = weights(1, small.Width)

@@ -129,7 +129,16 @@ class Loader(list):
     dataset = range(3)
 
 
-ports = [mnist, vit_3d, simple_uvit, vit_detpool, vit_1d]
+def look_vit():
+    m = original(vit / "vit_pytorch/look_vit.py").LookViT(
+        dim=12, image_size=12, num_classes=5, depth=2, patch_size=4, heads=2, mlp_factor=2, dim_head=4,
+        highres_patch_size=2, highres_mlp_factor=3, cross_attn_heads=3, cross_attn_dim_head=5,
+        patch_conv_kernel_size=3)
+    x = fill(7, 2, 3, 12, 12)
+    write("look_vit", m, lambda: m(x))
+
+
+ports = [look_vit, mnist, vit_3d, simple_uvit, vit_detpool, vit_1d]
 for port in ports:
     if port.__name__ in sys.argv[3:] or len(sys.argv) == 3:
         port()
