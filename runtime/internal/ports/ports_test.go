@@ -77,6 +77,16 @@ var ports = map[string]func() port{
 			Size:    12, Patch: 4, Classes: 5, HighresPatch: 2, HighresHidden: 36, CrossHeads: 3, CrossHeadWidth: 5, Kernel: 3,
 		}), fill(7, 2, 3, 12, 12))
 	},
+	"na_vit_nested_tensor_3d": func() port {
+		m := NewNaViT(NaViTConfig{Encoder: small, Frames: 4, Size: 12, FramePatch: 2, Patch: 4, Classes: 5, Registers: 3})
+		volumes := []*tensor.Tensor{fill(7, 3, 4, 8, 8), fill(8, 3, 2, 12, 4), fill(9, 3, 4, 4, 12)}
+		return port{model: m, output: func() *tensor.Tensor { return m.Forward(volumes) }}
+	},
+	"vit_nd_pope": func() port {
+		m := NewViTND(ViTNDConfig{Encoder: small, Patches: []int{2, 2, 4, 3}, Classes: 5, ZeroFreqs: 0.3})
+		x := fill(7, 2, 3, 4, 2, 8, 6)
+		return port{model: m, output: func() *tensor.Tensor { return tensor.Concat(1, m.Forward(x), m.Embed(x).Reshape(2, -1)) }}
+	},
 	"vit_1d": func() port {
 		m := NewViT(ViTConfig{Encoder: small, Sizes: []int{24}, Patches: []int{4}, Classes: 5})
 		m.clsToken = weights(1, small.Width)

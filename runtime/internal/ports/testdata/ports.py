@@ -138,7 +138,25 @@ def look_vit():
     write("look_vit", m, lambda: m(x))
 
 
-ports = [look_vit, mnist, vit_3d, simple_uvit, vit_detpool, vit_1d]
+def na_vit_nested_tensor_3d():
+    na = original(vit / "vit_pytorch/na_vit_nested_tensor_3d.py")
+    na.nested_tensor = torch.nested.as_nested_tensor  # nested_tensor copies: nothing before it would get a gradient
+    m = na.NaViT(
+        image_size=12, max_frames=4, patch_size=4, frame_patch_size=2, num_classes=5, dim=12, depth=2, heads=2,
+        mlp_dim=20, dim_head=4, num_registers=3, token_dropout_prob=0.0)
+    volumes = [fill(7, 3, 4, 8, 8), fill(8, 3, 2, 12, 4), fill(9, 3, 4, 4, 12)]
+    write("na_vit_nested_tensor_3d", m, lambda: m(volumes))
+
+
+def vit_nd_pope():
+    m = original(vit / "vit_pytorch/vit_nd_pope.py").ViTND(
+        ndim=4, input_shape=(4, 2, 8, 6), patch_size=(2, 2, 4, 3), num_classes=5, dim=12, depth=2, heads=2,
+        dim_head=4, mlp_dim=20, pope_p_zero_freqs=0.3)
+    x = fill(7, 2, 3, 4, 2, 8, 6)
+    write("vit_nd_pope", m, lambda: torch.cat([m(x), m(x, return_embed=True).reshape(2, -1)], 1))
+
+
+ports = [vit_nd_pope, na_vit_nested_tensor_3d, look_vit, mnist, vit_3d, simple_uvit, vit_detpool, vit_1d]
 for port in ports:
     if port.__name__ in sys.argv[3:] or len(sys.argv) == 3:
         port()
