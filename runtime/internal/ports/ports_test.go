@@ -53,7 +53,10 @@ var ports = map[string]func() port{
 		m := NewDetPool(DetPoolConfig{Encoder: small, Size: 12, Patch: 4, Classes: 5})
 		return port{model: m, output: func() *tensor.Tensor {
 			x := fill(7, 2, 3, 12, 12)
-			return tensor.Concat(0, m.Forward(x, fill(8, 2, 12, 12).GtScalar(0.45)), m.Forward(x, fill(9, 2, 9).GtScalar(0)), m.Forward(x, nil))
+			m.find = nil
+			elements, patches, none := m.Forward(x, fill(8, 2, 12, 12).GtScalar(0.45)), m.Forward(x, fill(9, 2, 9).GtScalar(0)), m.Forward(x, nil)
+			m.find = func(x *tensor.Tensor) *tensor.Tensor { return x.Row(0).Slice(0, 0, 2).GtScalar(0.45) }
+			return tensor.Concat(0, elements, patches, none, m.Forward(x, nil))
 		}}
 	},
 	"mnist": func() port {
@@ -87,13 +90,42 @@ var ports = map[string]func() port{
 		x := fill(7, 2, 3, 4, 2, 8, 6)
 		return port{model: m, output: func() *tensor.Tensor { return tensor.Concat(1, m.Forward(x), m.Embed(x).Reshape(2, -1)) }}
 	},
+	"cct": func() port {
+		e := small
+		e.Heads, e.HeadWidth = 3, 4
+		return of(NewCCT(CCTConfig{Encoder: e, Convs: 2, Planes: 64, Conv: [3]int{3, 1, 1}, Pool: [3]int{3, 2, 1}, Classes: 5}), fill(7, 2, 3, 10, 12))
+	},
+	"cvt": func() port {
+		return of(NewCvT(5, 0,
+			Stage{Width: 6, Kernel: 5, Stride: 2, ProjectionKernel: 3, KeyStride: 2, Heads: 1, HeadWidth: 64, Depth: 1, Widening: 2},
+			Stage{Width: 8, Kernel: 3, Stride: 2, ProjectionKernel: 3, KeyStride: 2, Heads: 2, HeadWidth: 64, Depth: 2, Widening: 3},
+			Stage{Width: 10, Kernel: 3, Stride: 1, ProjectionKernel: 1, KeyStride: 1, Heads: 1, HeadWidth: 64, Depth: 1, Widening: 1},
+		), fill(7, 2, 3, 14, 12))
+	},
+	"cct_learnable": func() port {
+		e := small
+		e.Heads, e.HeadWidth, e.Hidden = 3, 4, 24
+		return of(NewCCT(CCTConfig{
+			Encoder: e, Size: [2]int{17, 20}, Convs: 1, Conv: [3]int{5, 2, 2}, Pool: [3]int{3, 2, 0}, Positions: Learned, Classes: 5,
+		}), fill(7, 2, 3, 17, 20))
+	},
+	"simmim": func() port {
+		c := ViTConfig{Encoder: small, Sizes: []int{8, 12}, Patches: []int{4, 4}, Classes: 5}
+		m := NewSimMIM(NewEncoder(c), c, 3, 0.5)
+		x, noise := fill(7, 2, 3, 8, 12), fill(8, 2, 6)
+		return port{
+			model: m, output: func() *tensor.Tensor { return m.lossOf(x, noise) },
+			loss: func(y *tensor.Tensor) *tensor.Tensor { return y },
+		}
+	},
+	"simple_flash_attn_vit": func() port { return of(NewSimpleViT(small, 4, 5), fill(7, 2, 3, 8, 12)) },
 	"vit_1d": func() port {
 		m := NewViT(ViTConfig{Encoder: small, Sizes: []int{24}, Patches: []int{4}, Classes: 5})
 		m.clsToken = weights(1, small.Width)
 		return of(m, fill(7, 2, 3, 24))
 	},
 	"vit_3d": func() port {
-		return of(NewViT(ViTConfig{Encoder: small, Sizes: []int{4, 8, 8}, Patches: []int{2, 4, 4}, Classes: 5}), fill(7, 2, 3, 4, 8, 8))
+		return of(NewViT(ViTConfig{Encoder: small, Sizes: []int{4, 8, 8}, Patches: []int{2, 4, 4}, Classes: 5, Mean: true}), fill(7, 2, 3, 4, 8, 8))
 	},
 }
 
@@ -119,7 +151,7 @@ func TestPorts(t *testing.T) {
 }
 
 func against(t *testing.T, p port, f fixture) {
-	params := load(t, p.model, f)
+	params := load(t, p, f)
 	if p.loss == nil {
 		p.loss = func(y *tensor.Tensor) *tensor.Tensor { return y.Mul(fill(2, y.Shape()...)).Sum() }
 	}
@@ -148,19 +180,23 @@ func against(t *testing.T, p port, f fixture) {
 	t.Logf("greatest difference %.1e", worst)
 }
 
-// load gives the parameters of m the fixture's values, and returns them in its order.
-func load(t *testing.T, m any, f fixture) []*nn.Param {
+// load gives the parameters of p the fixture's values, and returns them in its order.
+func load(t *testing.T, p port, f fixture) []*nn.Param {
 	t.Helper()
 	byName := map[string]*nn.Param{}
-	for name, cell := range nn.Named(m) {
-		if p, ok := cell.(*nn.Param); ok {
-			byName[name] = p
+	for name, cell := range nn.Named(p.model) {
+		if param, ok := cell.(*nn.Param); ok {
+			byName[name] = param
+			if param.IsSet() { // in float32
+				param.Set(param.Value().Detach().As(tensor.Float64))
+			}
 		}
 	}
+	p.output() // so that all have values
 	var params []*nn.Param
 	for k, want := range f.Params {
-		p := byName[want.Name]
-		if p == nil {
+		param := byName[want.Name]
+		if param == nil {
 			t.Fatalf("there is no parameter %s", want.Name)
 		}
 		delete(byName, want.Name)
@@ -168,8 +204,12 @@ func load(t *testing.T, m any, f fixture) []*nn.Param {
 		if strings.HasSuffix(want.Name, "weight") && len(want.Shape) > 1 {
 			value = value.MulScalar(math.Sqrt(12 / float64(value.Size()/want.Shape[0])))
 		}
-		p.Set(turned(want.Name, value))
-		params = append(params, p)
+		value = turned(want.Name, value)
+		if param.IsSet() && !slices.Equal(param.Value().Shape(), value.Shape()) {
+			t.Errorf("%s has shape %v, want %v", want.Name, param.Value().Shape(), value.Shape())
+		}
+		param.Set(value)
+		params = append(params, param)
 	}
 	for name := range byName {
 		t.Errorf("the original has no parameter %s", name)

@@ -42,6 +42,15 @@ func NewViT(c ViTConfig) *ViT {
 	}
 }
 
+// NewEncoder returns the model of vit, which simmim trains.
+func NewEncoder(c ViTConfig) *ViT {
+	v := NewViT(c)
+	v.clsToken = weights(1, 1, c.Width)
+	v.transformer.norm = nn.LayerNorm()
+	v.mlpHead = nn.Dense(c.Classes)
+	return v
+}
+
 // Forward returns scores [N classes] of images [N C ...].
 func (v *ViT) Forward(x *tensor.Tensor) *tensor.Tensor {
 	x = sequence(v.toPatchEmbedding.Forward(x))

@@ -76,7 +76,7 @@ def write(name, model, outputs, loss=None, after=None):
 def vit_3d():
     m = original(vit / "vit_pytorch/vit_3d.py").ViT(
         image_size=8, image_patch_size=4, frames=4, frame_patch_size=2, num_classes=5, dim=12, depth=2, heads=2,
-        dim_head=4, mlp_dim=20)
+        dim_head=4, mlp_dim=20, pool="mean")
     x = fill(7, 2, 3, 4, 8, 8)
     write("vit_3d", m, lambda: m(x))
 
@@ -96,7 +96,18 @@ def vit_detpool():
         image_size=12, patch_size=4, num_classes=5, dim=12, depth=2, heads=2, dim_head=4, mlp_dim=20)
     x = fill(7, 2, 3, 12, 12)
     objects = fill(8, 2, 12, 12) > 0.45, fill(9, 2, 9) > 0, None
-    write("vit_detpool", m, lambda: torch.cat([m(x, object_mask=o) for o in objects]))
+
+    class Find(nn.Module):
+        def forward(self, x):
+            return x[0, :2] > 0.45
+
+    def outputs():
+        m.mask_generator = None
+        given = [m(x, object_mask=o) for o in objects]
+        m.mask_generator = Find()
+        return torch.cat([*given, m(x)])
+
+    write("vit_detpool", m, outputs)
 
 
 def vit_1d():
@@ -156,7 +167,57 @@ def vit_nd_pope():
     write("vit_nd_pope", m, lambda: torch.cat([m(x), m(x, return_embed=True).reshape(2, -1)], 1))
 
 
-ports = [vit_nd_pope, na_vit_nested_tensor_3d, look_vit, mnist, vit_3d, simple_uvit, vit_detpool, vit_1d]
+def cct():
+    m = original(vit / "vit_pytorch/cct.py").CCT(
+        img_size=(10, 12), embedding_dim=12, n_conv_layers=2, kernel_size=3, stride=1, padding=1, num_layers=2,
+        num_heads=3, mlp_ratio=20 / 12, num_classes=5, stochastic_depth_rate=0.0)
+    x = fill(7, 2, 3, 10, 12)
+    write("cct", m, lambda: m(x))
+
+
+def cvt():
+    m = original(vit / "vit_pytorch/cvt.py").CvT(
+        num_classes=5,
+        s1_emb_dim=6, s1_emb_kernel=5, s1_emb_stride=2, s1_heads=1, s1_mlp_mult=2,
+        s2_emb_dim=8, s2_heads=2, s2_depth=2, s2_mlp_mult=3,
+        s3_emb_dim=10, s3_emb_stride=1, s3_proj_kernel=1, s3_kv_proj_stride=1, s3_heads=1, s3_depth=1, s3_mlp_mult=1)
+    x = fill(7, 2, 3, 14, 12)
+    write("cvt", m, lambda: m(x))
+
+
+def cct_learnable():
+    m = original(vit / "vit_pytorch/cct.py").CCT(
+        img_size=(17, 20), embedding_dim=12, kernel_size=5, stride=2, padding=2, pooling_padding=0, num_layers=2,
+        num_heads=3, mlp_ratio=2, num_classes=5, stochastic_depth_rate=0.0, positional_embedding="learnable")
+    x = fill(7, 2, 3, 17, 20)
+    write("cct_learnable", m, lambda: m(x))
+
+
+def simmim():
+    encoder = original(vit / "vit_pytorch/vit.py").ViT(
+        image_size=(8, 12), patch_size=4, num_classes=5, dim=12, depth=2, heads=2, dim_head=4, mlp_dim=20)
+    encoder.pos_embedding = nn.Parameter(encoder.pos_embedding[None])  # which simmim takes for granted
+    m = original(vit / "vit_pytorch/simmim.py").SimMIM(encoder=encoder, masking_ratio=0.5)
+    x, noise = fill(7, 2, 3, 8, 12), fill(8, 2, 6)
+
+    def outputs():
+        rand, torch.rand = torch.rand, lambda *shape, device: noise
+        try:
+            return m(x)
+        finally:
+            torch.rand = rand
+
+    write("simmim", m, outputs, loss=lambda y: y)
+
+
+def simple_flash_attn_vit():
+    m = original(vit / "vit_pytorch/simple_flash_attn_vit.py").SimpleViT(
+        image_size=(8, 12), patch_size=4, num_classes=5, dim=12, depth=2, heads=2, dim_head=4, mlp_dim=20)
+    x = fill(7, 2, 3, 8, 12)
+    write("simple_flash_attn_vit", m, lambda: m(x))
+
+
+ports = [cct_learnable, simmim, simple_flash_attn_vit, cct, cvt, vit_nd_pope, na_vit_nested_tensor_3d, look_vit, mnist, vit_3d, simple_uvit, vit_detpool, vit_1d]
 for port in ports:
     if port.__name__ in sys.argv[3:] or len(sys.argv) == 3:
         port()
