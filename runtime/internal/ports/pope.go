@@ -35,7 +35,6 @@ type ViTNDConfig struct {
 	EmbeddingDropout float64
 	MinFreq, MaxFreq float64 // 0: 1 and 10000
 	ZeroFreqs        float64 // the part of the frequencies that are 0
-	UniformBias      bool    // biases are drawn between -2π and 0, and are 0 otherwise
 }
 
 // NewViTND returns the model of vit_nd_pope.
@@ -118,11 +117,7 @@ func newPolar(c ViTNDConfig) *polar {
 			data = append(data, d/norm*freq)
 		}
 	}
-	p := &polar{nn.NewBuffer(tensor.From(data, c.Heads, 1, n, axes)), nn.NewParam(tensor.Zeros(c.Heads, n))}
-	if c.UniformBias {
-		p.learnedBias.Set(tensor.Uniform(-2*math.Pi, 0, c.Heads, n))
-	}
-	return p
+	return &polar{nn.NewBuffer(tensor.From(data, c.Heads, 1, n, axes)), nn.NewParam(tensor.Zeros(c.Heads, n))}
 }
 
 // angles returns those of all positions of a grid, [heads T width], and what is added to those of keys, [heads 1 width].

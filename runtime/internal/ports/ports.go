@@ -93,8 +93,11 @@ func (a *attention) look(x, mask *tensor.Tensor) *tensor.Tensor {
 	return a.toOut.Forward(together(found(q, k, v, mask, a.dropout)))
 }
 
-// found returns what queries [N heads T D] find. tensor.Attention would do if there were no dropout of its weights.
+// found returns what queries [N heads T D] find, with dropout of the weights unless it is nil.
 func found(q, k, v, mask *tensor.Tensor, dropout nn.Module) *tensor.Tensor {
+	if dropout == nil {
+		return tensor.Attention(q, k, v, tensor.AttentionOptions{Mask: mask})
+	}
 	scores := products(q, k)
 	if mask != nil {
 		scores = scores.MaskedFill(mask.Not(), -1e30)

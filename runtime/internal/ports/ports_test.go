@@ -119,6 +119,10 @@ var ports = map[string]func() port{
 		}
 	},
 	"simple_flash_attn_vit": func() port { return of(NewSimpleViT(small, 4, 5), fill(7, 2, 3, 8, 12)) },
+	"vit_detpool_tokens": func() port {
+		m := NewDetPool(DetPoolConfig{Encoder: small, Size: 12, Patch: 4, NoClassToken: true})
+		return port{model: m, output: func() *tensor.Tensor { return m.Forward(fill(7, 2, 3, 12, 12), fill(9, 2, 9).GtScalar(0)) }}
+	},
 	"vit_1d": func() port {
 		m := NewViT(ViTConfig{Encoder: small, Sizes: []int{24}, Patches: []int{4}, Classes: 5})
 		m.clsToken = weights(1, small.Width)
@@ -267,4 +271,66 @@ func sketch(x *tensor.Tensor) []float64 {
 		sums[i%8] += v
 	}
 	return sums
+}
+
+// What is drawn at random is so in training only: it differs each time, and a frozen model has none of it.
+func TestRandomPartsAreOfTraining(t *testing.T) {
+	e := small
+	e.Dropout = 0.4
+	x, volumes := fill(7, 8, 3, 10, 12).As(tensor.Float32), []*tensor.Tensor{fill(7, 3, 4, 8, 8).As(tensor.Float32)}
+	for name, run := range map[string]func(isFrozen bool) *tensor.Tensor{
+		"dropPath": once(
+			NewCCT(CCTConfig{Encoder: small, Convs: 1, Conv: [3]int{3, 1, 1}, Pool: [3]int{3, 2, 1}, Classes: 5, StochasticDepth: 0.5}),
+			func(m *CCT) *tensor.Tensor { return m.Forward(x) }),
+		"tokens": once(
+			NewNaViT(NaViTConfig{Encoder: small, Frames: 4, Size: 8, FramePatch: 2, Patch: 4, Classes: 5, Registers: 3, TokenDropout: 0.4}),
+			func(m *NaViT) *tensor.Tensor { return m.Forward(volumes) }),
+		"dropout": once(
+			NewViT(ViTConfig{Encoder: e, Sizes: []int{10, 12}, Patches: []int{5, 4}, Classes: 5, EmbeddingDropout: 0.1}),
+			func(m *ViT) *tensor.Tensor { return m.Forward(x) }),
+	} {
+		if slices.Equal(run(false).Float32s(), run(false).Float32s()) {
+			t.Errorf("%s: the model computes the same twice in training", name)
+		}
+		if !slices.Equal(run(true).Float32s(), run(true).Float32s()) {
+			t.Errorf("%s: the frozen model computes something else the second time", name)
+		}
+	}
+}
+
+func once[M any](m M, of func(M) *tensor.Tensor) func(isFrozen bool) *tensor.Tensor {
+	return func(isFrozen bool) *tensor.Tensor {
+		if isFrozen {
+			return of(nn.Frozen(m))
+		}
+		return of(m)
+	}
+}
+
+// A dropped path is 0 for all of a sample, and those that are left make up for it.
+func TestDropPath(t *testing.T) {
+	y := (&dropPath{p: 0.25}).Forward(tensor.Ones(4000, 2))
+	for i, v := range y.Float32s() {
+		if v != 0 && math.Abs(float64(v)-1/0.75) > 1e-6 {
+			t.Fatalf("element %d is %v, want 0 or 4/3", i, v)
+		}
+	}
+	if y.Slice(1, 0, 1).Ne(y.Slice(1, 1, 2)).Any().ItemInt() != 0 {
+		t.Error("a sample is left out in part")
+	}
+	if mean := y.Mean().Item(); math.Abs(mean-1) > 0.1 {
+		t.Errorf("the mean is %v, want 1", mean)
+	}
+}
+
+// The loss of random patches has gradients, and is another one each time.
+func TestSimMIMDrawsPatches(t *testing.T) {
+	c := ViTConfig{Encoder: small, Sizes: []int{8, 12}, Patches: []int{4, 4}, Classes: 5}
+	m := NewSimMIM(NewEncoder(c), c, 3, 0.5)
+	x := fill(7, 2, 3, 8, 12).As(tensor.Float32)
+	a, b := m.Loss(x), m.Loss(x)
+	a.Backward()
+	if a.Item() == b.Item() || !(m.maskToken.Grad().Norm().Item() > 0) {
+		t.Errorf("losses %v and %v, and a gradient of norm %v", a.Item(), b.Item(), m.maskToken.Grad().Norm().Item())
+	}
 }

@@ -9,25 +9,19 @@ import (
 // Its attention never has all weights in memory (Dao et al. 2022).
 type SimpleViT struct {
 	toPatchEmbedding nn.Module
-	transformer      simpleTransformer
+	transformer      *transformer
 	linearHead       nn.Module
-}
-
-type simpleTransformer struct{ layers []simpleLayer }
-
-type simpleLayer struct {
-	attend      *attention   `nn:"0"`
-	feedForward *feedForward `nn:"1"`
 }
 
 // NewSimpleViT returns the model of simple_flash_attn_vit.
 func NewSimpleViT(e Encoder, patch, classes int) *SimpleViT {
 	v := &SimpleViT{
 		toPatchEmbedding: patchEmbedding([]int{patch, patch}, e.Width),
+		transformer:      &transformer{},
 		linearHead:       nn.Sequential(nn.LayerNorm(), nn.Dense(classes)),
 	}
 	for range e.Depth {
-		v.transformer.layers = append(v.transformer.layers, simpleLayer{newPlainAttention(e), &feedForward{plainFeedForward(e)}})
+		v.transformer.layers = append(v.transformer.layers, layer{newPlainAttention(e), &feedForward{plainFeedForward(e)}})
 	}
 	return v
 }
@@ -36,14 +30,7 @@ func NewSimpleViT(e Encoder, patch, classes int) *SimpleViT {
 func (v *SimpleViT) Forward(x *tensor.Tensor) *tensor.Tensor {
 	x = v.toPatchEmbedding.Forward(x)
 	x = sequence(x).Add(sincos(x.Dim(1), x.Dim(2), x.Dim(3), x))
-	for _, l := range v.transformer.layers {
-		a := l.attend
-		qkv := a.toQKV.Forward(a.norm.Forward(x)).Chunk(-1, 3)
-		y := tensor.Attention(apart(qkv[0], a.heads), apart(qkv[1], a.heads), apart(qkv[2], a.heads), tensor.AttentionOptions{})
-		x = a.toOut.Forward(together(y)).Add(x)
-		x = l.feedForward.Forward(x).Add(x)
-	}
-	return v.linearHead.Forward(x.Mean(1))
+	return v.linearHead.Forward(v.transformer.Forward(x).Mean(1))
 }
 
 // Params implements [nn.Module].

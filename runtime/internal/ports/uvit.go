@@ -66,7 +66,7 @@ func NewSimpleUViT(e Encoder, patch, classes, registers int) *SimpleUViT {
 // newPlainAttention is attention whose last layer has no bias, without dropout.
 func newPlainAttention(e Encoder) *attention {
 	a := newAttention(e)
-	a.toOut, a.dropout = bare(e.Width), nn.Sequential()
+	a.toOut, a.dropout = bare(e.Width), nil
 	return a
 }
 

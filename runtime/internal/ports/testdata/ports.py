@@ -217,7 +217,16 @@ def simple_flash_attn_vit():
     write("simple_flash_attn_vit", m, lambda: m(x))
 
 
-ports = [cct_learnable, simmim, simple_flash_attn_vit, cct, cvt, vit_nd_pope, na_vit_nested_tensor_3d, look_vit, mnist, vit_3d, simple_uvit, vit_detpool, vit_1d]
+def vit_detpool_tokens():
+    m = original(vit / "vit_pytorch/vit_detpool.py").ViTDetPool(
+        image_size=12, patch_size=4, num_classes=0, dim=12, depth=2, heads=2, dim_head=4, mlp_dim=20,
+        use_cls_token=False)
+    write("vit_detpool_tokens", m, lambda: m(fill(7, 2, 3, 12, 12), object_mask=fill(9, 2, 9) > 0))
+
+
+ports = [
+    vit_3d, simple_uvit, vit_detpool, vit_detpool_tokens, vit_1d, mnist, look_vit, na_vit_nested_tensor_3d,
+    vit_nd_pope, cct, cct_learnable, cvt, simmim, simple_flash_attn_vit]
 for port in ports:
     if port.__name__ in sys.argv[3:] or len(sys.argv) == 3:
         port()
