@@ -41,16 +41,6 @@ type AttentionOptions struct {
 //go:noinline
 func Attention(q, k, v *Tensor, how AttentionOptions) *Tensor {
 	a := newAttending(q, k, v, how)
-	if dt := q.dtype; dt.IsStorage() { // so that the result is rounded once
-		if m := how.Mask; m != nil && m.dtype == dt {
-			how.Mask = m.As(dt.Wide())
-			defer how.Mask.letGo()
-		}
-		q, k, v := q.As(dt.Wide()), k.As(dt.Wide()), v.As(dt.Wide())
-		y := Attention(q, k, v, how)
-		defer letGo(q, k, v, y)
-		return y.As(dt)
-	}
 	if a.mask != nil && a.mask.node != nil || q.isRow("Attention") || k.isRow("Attention") || v.isRow("Attention") || a.mask != nil && a.mask.isRow("Attention") {
 		return a.whole(q, k, v)
 	}

@@ -28,16 +28,6 @@ import (
 //go:noinline
 func Einsum(equation string, ts ...*Tensor) *Tensor {
 	e := parseEquation(equation, ts)
-	if dt := ts[0].dtype; dt.IsStorage() && dt.IsFloat() { // so that the result is rounded once
-		wide := make([]*Tensor, len(ts))
-		for i, t := range ts {
-			wide[i] = t.As(dt.Wide())
-			defer wide[i].letGo()
-		}
-		y := Einsum(equation, wide...)
-		defer y.letGo()
-		return y.As(dt)
-	}
 	sum := e.diagonal(ts[0], e.in[0])
 	for i := 1; i < len(ts); i++ {
 		next := e.diagonal(ts[i], e.in[i])

@@ -31,11 +31,9 @@ func (t *Tensor) AdaptiveAvgPool2D(rows, columns int) *Tensor {
 		defer blocks.letGo()
 		return blocks.mean("AdaptiveAvgPool2D", []int{at + 1, at + 3}, false)
 	}
-	return t.inWide(func(t *Tensor) *Tensor {
-		means := t.meansAlong(at, rows)
-		defer means.letGo()
-		return means.meansAlong(at+1, columns)
-	})
+	means := t.meansAlong(at, rows)
+	defer means.letGo()
+	return means.meansAlong(at+1, columns)
 }
 
 // meansAlong returns the means of n parts of t along axis, as long as those of AdaptiveAvgPool2D.
@@ -96,11 +94,9 @@ func (t *Tensor) Interpolate(p Interpolation, rows, columns int) *Tensor {
 	at := len(shape) - 2
 	shape[at], shape[at+1] = rows, columns
 	checked("Interpolate", shape)
-	return t.inWide(func(t *Tensor) *Tensor {
-		x := t.resampled(p, at, rows)
-		defer x.letGo()
-		return x.resampled(p, at+1, columns)
-	})
+	x := t.resampled(p, at, rows)
+	defer x.letGo()
+	return x.resampled(p, at+1, columns)
 }
 
 // resampled is Interpolate along one axis.

@@ -68,7 +68,9 @@ func (t *Tensor) ScatterAdd(axis int, index, src *Tensor) *Tensor {
 	t.mustAdd("ScatterAdd")
 	axis, at, from := t.scattered("ScatterAdd", axis, index, src)
 	defer letGo(at, from)
-	return t.plus(op.AddAlong, axis, from, at)
+	sums := structural(op.AddAlong, op.Attr{Axis: axis, Shape: t.Shape()}, operands{from, at}, true)
+	defer sums.letGo()
+	return elementwise(op.Add, [2]float64{}, operands{t, sums}, true)
 }
 
 // scattered returns the operands of a scatter into t, broadcast.
@@ -123,17 +125,9 @@ func (t *Tensor) IndexAdd(axis int, index, src *Tensor) *Tensor {
 	t.mustAdd("IndexAdd")
 	axis, from := t.indexed("IndexAdd", axis, index, src)
 	defer from.letGo()
-	return t.plus(op.ScatterAdd, axis, from, index)
-}
-
-// plus returns t plus what d adds up of from at the places that index names.
-func (t *Tensor) plus(d *op.Def, axis int, from, index *Tensor) *Tensor {
-	return t.inWide(func(t *Tensor) *Tensor {
-		from := from.As(t.dtype)
-		sums := structural(d, op.Attr{Axis: axis, Shape: t.Shape()}, operands{from, index}, true)
-		defer letGo(from, sums)
-		return elementwise(op.Add, [2]float64{}, operands{t, sums}, true)
-	})
+	sums := structural(op.ScatterAdd, op.Attr{Axis: axis, Shape: t.Shape()}, operands{from, index}, true)
+	defer sums.letGo()
+	return elementwise(op.Add, [2]float64{}, operands{t, sums}, true)
 }
 
 // indexed returns the parts of an IndexCopy or IndexAdd, broadcast.

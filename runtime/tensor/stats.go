@@ -34,11 +34,9 @@ func (t *Tensor) VarKeep(ddof int, axes ...int) *Tensor {
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Std(ddof int, axes ...int) *Tensor {
-	return t.inWide(func(t *Tensor) *Tensor {
-		v := t.variance("Std", ddof, axes, false)
-		defer v.letGo()
-		return elementwise(op.Root, [2]float64{}, operands{v}, true)
-	})
+	v := t.variance("Std", ddof, axes, false)
+	defer v.letGo()
+	return elementwise(op.Root, [2]float64{}, operands{v}, true)
 }
 
 // StdKeep is Std that keeps the reduced axes, with length 1.
@@ -46,19 +44,12 @@ func (t *Tensor) Std(ddof int, axes ...int) *Tensor {
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) StdKeep(ddof int, axes ...int) *Tensor {
-	return t.inWide(func(t *Tensor) *Tensor {
-		v := t.variance("StdKeep", ddof, axes, true)
-		defer v.letGo()
-		return elementwise(op.Root, [2]float64{}, operands{v}, true)
-	})
+	v := t.variance("StdKeep", ddof, axes, true)
+	defer v.letGo()
+	return elementwise(op.Root, [2]float64{}, operands{v}, true)
 }
 
 func (t *Tensor) variance(name string, ddof int, axes []int, keep bool) *Tensor {
-	t.isRow(name)
-	return t.inWide(func(t *Tensor) *Tensor { return t.varianceInWide(name, ddof, axes, keep) })
-}
-
-func (t *Tensor) varianceInWide(name string, ddof int, axes []int, keep bool) *Tensor {
 	t.floats(name)
 	list := t.axes(name, axes)
 	n := 1
@@ -91,11 +82,6 @@ func (t *Tensor) VectorNormKeep(p float64, axes ...int) *Tensor {
 }
 
 func (t *Tensor) vectorNorm(name string, p float64, axes []int, keep bool) *Tensor {
-	t.isRow(name)
-	return t.inWide(func(t *Tensor) *Tensor { return t.vectorNormInWide(name, p, axes, keep) })
-}
-
-func (t *Tensor) vectorNormInWide(name string, p float64, axes []int, keep bool) *Tensor {
 	t.floats(name)
 	a := op.Attr{Axes: t.axes(name, axes), Keep: keep}
 	if !(p > 0) {
@@ -168,11 +154,6 @@ func (t *Tensor) Median(axis int) *Tensor { return t.quantile("Median", 0.5, axi
 func (t *Tensor) Quantile(q float64, axis int) *Tensor { return t.quantile("Quantile", q, axis) }
 
 func (t *Tensor) quantile(name string, q float64, axis int) *Tensor {
-	t.isRow(name)
-	return t.inWide(func(t *Tensor) *Tensor { return t.quantileInWide(name, q, axis) })
-}
-
-func (t *Tensor) quantileInWide(name string, q float64, axis int) *Tensor {
 	t.floats(name)
 	axis = t.axis(name, axis)
 	probability(name, q)
