@@ -25,7 +25,7 @@ type Work struct {
 //     of a result that Copy leaves as it was does not count. ScatterAdd clears its result before it adds to
 //     it, and so writes it twice. Gather reads as many elements as it writes.
 //
-// A command that only moves elements has no operations.
+// A command that only moves elements has no operations. Those of a Host function are not known, and not counted.
 func WorkOf(c *device.Command) Work {
 	w := Work{Operations: operations(c), Bytes: int64(c.N) * int64(c.Kernel.Out.Size())}
 	if c.Kernel.Code == device.ScatterAdd {
@@ -69,7 +69,7 @@ func operations(c *device.Command) int64 {
 	case device.Math:
 		return n
 	}
-	return 0 // Gather, Copy, Concat, Fill, Upload and Download only move elements
+	return 0 // of Host, nobody knows; Gather, Copy, Concat, Fill, Upload and Download only move elements
 }
 
 var counted sync.Map // the results of applications, by *Expr

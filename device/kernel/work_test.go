@@ -77,6 +77,7 @@ func TestWorkOf(t *testing.T) {
 		{"normal", command(device.Random, Normal, 10, nil, f8), Work{450, 80}},
 		{"ints", command(device.Random, Ints, 10, &device.Args{Ints: []int{0, 6}}, i8), Work{420, 80}},
 		{"math", command(device.Math, MathPow, 10, nil, f8, f8, f8), Work{10, 240}},
+		{"host", command(device.Host, &HostFunc{}, 3*4, &device.Args{Ints: []int{3, 5, 2, 9}}, f8, f8, f8), Work{0, 8 * (3*4 + 3*5 + 3*2)}},
 		{"upload", command(device.Upload, nil, 10, nil, f4, f4), Work{0, 80}},
 		{"download", command(device.Download, nil, 10, nil, f4, f4), Work{0, 80}},
 	}
