@@ -797,7 +797,7 @@ var (
 	})
 	// Before reports whether x is before y in a sorted list, in which NaNs come last.
 	Before = define(&Def{
-		Name: "Before", Tensors: 2, Types: Numbers, Bool: true, Unlisted: true,
+		Name: "Before", Tensors: 2, Types: Ordered, Bool: true, Unlisted: true,
 		Expr: func(x ...*k.Expr) *k.Expr {
 			return k.Or(k.Lt(x[0], x[1]), k.And(k.Ne(x[1], x[1]), k.Eq(x[0], x[0])))
 		},
@@ -805,7 +805,7 @@ var (
 	})
 	// NotAfter reports whether x is before y or equal to it, where NaNs are equal.
 	NotAfter = define(&Def{
-		Name: "NotAfter", Tensors: 2, Types: Numbers, Bool: true, Unlisted: true,
+		Name: "NotAfter", Tensors: 2, Types: Ordered, Bool: true, Unlisted: true,
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(k.Le(x[0], x[1]), k.Ne(x[1], x[1])) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] <= x[1] || math.IsNaN(x[1])) },
 	})

@@ -272,11 +272,28 @@ func (t *Tensor) inWide(f func(t *Tensor) *Tensor) *Tensor {
 	if !t.dtype.IsStorage() {
 		return f(t)
 	}
-	wide := structural(op.As, op.Attr{DType: t.dtype.Wide()}, operands{t}, true)
-	defer wide.letGo()
+	return inWide([]*Tensor{t}, func(x []*Tensor) *Tensor { return f(x[0]) })
+}
+
+// inWide is the method of this name for a function of several tensors, which have one type.
+func inWide(in []*Tensor, f func(x []*Tensor) *Tensor) *Tensor {
+	dt := in[0].dtype
+	if !dt.IsStorage() {
+		return f(in)
+	}
+	wide := make([]*Tensor, len(in))
+	for i, x := range in {
+		wide[i] = x.widened()
+	}
+	defer letGo(wide...)
 	y := f(wide)
 	defer y.letGo()
-	return structural(op.As, op.Attr{DType: t.dtype}, operands{y}, true)
+	return structural(op.As, op.Attr{DType: dt}, operands{y}, true)
+}
+
+// widened returns t, of a type for storage, in the type that its elements are computed in.
+func (t *Tensor) widened() *Tensor {
+	return structural(op.As, op.Attr{DType: t.dtype.Wide()}, operands{t}, true)
 }
 
 // plans holds empty Plans, so that run need not allocate one each time. A Plan whose Run panics is not put back.

@@ -40,7 +40,22 @@ type AttentionOptions struct {
 //asyncgen:api op batch
 //go:noinline
 func Attention(q, k, v *Tensor, how AttentionOptions) *Tensor {
-	a := newAttending(q, k, v, how)
+	newAttending(q, k, v, how) // panics if they don't fit
+	in := []*Tensor{q, k, v}
+	if how.Mask != nil && how.Mask.dtype != Bool {
+		in = append(in, how.Mask)
+	}
+	return inWide(in, func(x []*Tensor) *Tensor {
+		how := how
+		if len(x) > 3 {
+			how.Mask = x[3]
+		}
+		return newAttending(x[0], x[1], x[2], how).of(x[0], x[1], x[2])
+	})
+}
+
+// of returns the result.
+func (a *attending) of(q, k, v *Tensor) *Tensor {
 	if a.mask != nil && a.mask.node != nil || q.isRow("Attention") || k.isRow("Attention") || v.isRow("Attention") || a.mask != nil && a.mask.isRow("Attention") {
 		return a.whole(q, k, v)
 	}

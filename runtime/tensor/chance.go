@@ -31,13 +31,15 @@ func (g *Generator) dropout(t *Tensor, p float64) *Tensor {
 	}
 	t.floats("Dropout")
 	probability("Dropout", p)
-	u := like(t).draw(g, "Dropout", op.Uniform, t.shape)
-	defer u.letGo()
 	scale := 0.0
 	if p < 1 {
 		scale = 1 / (1 - p)
 	}
-	return elementwise(op.Dropout, [2]float64{p, scale}, operands{t, u}, true)
+	return t.inWide(func(t *Tensor) *Tensor {
+		u := like(t).draw(g, "Dropout", op.Uniform, t.shape)
+		defer u.letGo()
+		return elementwise(op.Dropout, [2]float64{p, scale}, operands{t, u}, true)
+	})
 }
 
 // Bernoulli returns ones with probability p and zeros otherwise, float32, on the default device. It panics unless
@@ -139,6 +141,10 @@ func (g *Generator) multinomial(t *Tensor, n int, replacement bool) *Tensor {
 	if n < 0 || n > k && !replacement || n > 0 && k == 0 {
 		wrong("Multinomial", fmt.Sprintf("%s: %d of %d", op.MistakeRange, n, k), t)
 	}
+	if t.dtype.IsStorage() { // whose numbers from [0, 1) may be rounded to 1
+		t = t.widened()
+		defer t.letGo()
+	}
 	if !replacement {
 		// Exponential waiting times with the weights as rates: the first n come in the order in which they would be
 		// drawn (Efraimidis and Spirakis 2006).
@@ -231,6 +237,9 @@ func (t *Tensor) searchSorted(name string, values *Tensor, right bool) *Tensor {
 	values.isRow(name)
 	if t.dtype != values.dtype {
 		wrong(name, op.MistakeDTypes, t, values)
+	}
+	if !op.Ordered.Has(t.dtype) {
+		wrong(name, op.Unsupported(op.Ordered), t, values)
 	}
 	last := len(t.shape) - 1
 	if last < 0 {

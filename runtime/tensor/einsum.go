@@ -28,6 +28,24 @@ import (
 //go:noinline
 func Einsum(equation string, ts ...*Tensor) *Tensor {
 	e := parseEquation(equation, ts)
+	dt, dev := ts[0].dtype, ts[0].storage.Device()
+	for _, t := range ts {
+		if t.isRow("Einsum"); t.dtype != dt {
+			wrong("Einsum", op.MistakeDTypes, ts...)
+		}
+		same := true
+		if dev, same = device.Join(dev, t.storage.Device()); !same {
+			wrong("Einsum", op.MistakeDevices, ts...)
+		}
+	}
+	if len(ts) == 1 || !dt.IsFloat() { // one sum at most, or none that is rounded
+		return e.of(ts)
+	}
+	return inWide(ts, e.of)
+}
+
+// of returns the sum of products of ts.
+func (e *equation) of(ts []*Tensor) *Tensor {
 	sum := e.diagonal(ts[0], e.in[0])
 	for i := 1; i < len(ts); i++ {
 		next := e.diagonal(ts[i], e.in[i])

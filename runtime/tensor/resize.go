@@ -31,9 +31,11 @@ func (t *Tensor) AdaptiveAvgPool2D(rows, columns int) *Tensor {
 		defer blocks.letGo()
 		return blocks.mean("AdaptiveAvgPool2D", []int{at + 1, at + 3}, false)
 	}
-	means := t.meansAlong(at, rows)
-	defer means.letGo()
-	return means.meansAlong(at+1, columns)
+	return t.inWide(func(t *Tensor) *Tensor {
+		means := t.meansAlong(at, rows)
+		defer means.letGo()
+		return means.meansAlong(at+1, columns)
+	})
 }
 
 // meansAlong returns the means of n parts of t along axis, as long as those of AdaptiveAvgPool2D.
@@ -94,9 +96,11 @@ func (t *Tensor) Interpolate(p Interpolation, rows, columns int) *Tensor {
 	at := len(shape) - 2
 	shape[at], shape[at+1] = rows, columns
 	checked("Interpolate", shape)
-	x := t.resampled(p, at, rows)
-	defer x.letGo()
-	return x.resampled(p, at+1, columns)
+	return t.inWide(func(t *Tensor) *Tensor {
+		x := t.resampled(p, at, rows)
+		defer x.letGo()
+		return x.resampled(p, at+1, columns)
+	})
 }
 
 // resampled is Interpolate along one axis.
@@ -129,7 +133,7 @@ func (t *Tensor) resampled(p Interpolation, axis, n int) *Tensor {
 	return elementwise(op.Add, [2]float64{}, operands{x, y}, true)
 }
 
-// factors returns list in the element type of t, along axis.
+// factors returns list in the element type of t, float32 or float64, along axis.
 func (t *Tensor) factors(axis int, list []float64) *Tensor {
 	shape := slices.Repeat(device.Shape{1}, len(t.shape))
 	shape[axis] = len(list)
@@ -140,10 +144,5 @@ func (t *Tensor) factors(axis int, list []float64) *Tensor {
 	for i, v := range list {
 		singles[i] = float32(v)
 	}
-	x := upload(t.storage.Device(), singles, shape)
-	if t.dtype == Float32 {
-		return x
-	}
-	defer x.letGo()
-	return structural(op.As, op.Attr{DType: t.dtype}, operands{x}, false)
+	return upload(t.storage.Device(), singles, shape)
 }

@@ -68,9 +68,7 @@ func (t *Tensor) ScatterAdd(axis int, index, src *Tensor) *Tensor {
 	t.mustAdd("ScatterAdd")
 	axis, at, from := t.scattered("ScatterAdd", axis, index, src)
 	defer letGo(at, from)
-	sums := structural(op.AddAlong, op.Attr{Axis: axis, Shape: t.Shape()}, operands{from, at}, true)
-	defer sums.letGo()
-	return elementwise(op.Add, [2]float64{}, operands{t, sums}, true)
+	return t.plus(op.AddAlong, axis, at, from)
 }
 
 // scattered returns the operands of a scatter into t, broadcast.
@@ -125,9 +123,16 @@ func (t *Tensor) IndexAdd(axis int, index, src *Tensor) *Tensor {
 	t.mustAdd("IndexAdd")
 	axis, from := t.indexed("IndexAdd", axis, index, src)
 	defer from.letGo()
-	sums := structural(op.ScatterAdd, op.Attr{Axis: axis, Shape: t.Shape()}, operands{from, index}, true)
-	defer sums.letGo()
-	return elementwise(op.Add, [2]float64{}, operands{t, sums}, true)
+	return t.plus(op.ScatterAdd, axis, index, from)
+}
+
+// plus returns t and what d adds up of from, at the places along axis that index names.
+func (t *Tensor) plus(d *op.Def, axis int, index, from *Tensor) *Tensor {
+	return inWide([]*Tensor{t, from}, func(x []*Tensor) *Tensor {
+		sums := structural(d, op.Attr{Axis: axis, Shape: t.Shape()}, operands{x[1], index}, true)
+		defer sums.letGo()
+		return elementwise(op.Add, [2]float64{}, operands{x[0], sums}, true)
+	})
 }
 
 // indexed returns the parts of an IndexCopy or IndexAdd, broadcast.

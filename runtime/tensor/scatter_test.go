@@ -60,18 +60,25 @@ func TestScatter(t *testing.T) {
 					to := a.place(moved(slices.Clone(at), axis, place(at)))
 					replaced.data[to] = src.at(at)
 					sums[to] += src.at(at)
-					if a.dtype == tensor.Float32 {
+					if a.dtype.Wide() == tensor.Float32 {
 						sums[to] = float64(float32(sums[to]))
 					}
 				}
 				what := fmt.Sprintf("%s by %v from %v", what, i.shape, src.shape)
 				check(t, name+"replaced "+what, f(asView(r.Rand, i, on), asView(r.Rand, src, on)), replaced, 0)
-				if a.dtype == tensor.Bool {
+				if !op.Numbers.Has(a.dtype) {
+					if m := mistake(func() { add(i.tensor(on), src.tensor(on)) }); m == nil || m.Text != op.Unsupported(op.Numbers) {
+						t.Errorf("%sadded %s: %v", name, what, m)
+					}
 					return
 				}
 				added := array{a.dtype, a.shape, nil}
 				for i, v := range a.data {
-					added.data = append(added.data, v+sums[i])
+					sum := v + sums[i]
+					if a.dtype.IsStorage() {
+						sum = rounded(float64(float32(sum)), a.dtype)
+					}
+					added.data = append(added.data, sum)
 				}
 				check(t, name+"added "+what, add(asView(r.Rand, i, on), asView(r.Rand, src, on)), added, 0)
 			}

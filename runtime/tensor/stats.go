@@ -34,9 +34,7 @@ func (t *Tensor) VarKeep(ddof int, axes ...int) *Tensor {
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Std(ddof int, axes ...int) *Tensor {
-	v := t.variance("Std", ddof, axes, false)
-	defer v.letGo()
-	return elementwise(op.Root, [2]float64{}, operands{v}, true)
+	return t.deviation("Std", ddof, axes, false)
 }
 
 // StdKeep is Std that keeps the reduced axes, with length 1.
@@ -44,14 +42,27 @@ func (t *Tensor) Std(ddof int, axes ...int) *Tensor {
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) StdKeep(ddof int, axes ...int) *Tensor {
-	v := t.variance("StdKeep", ddof, axes, true)
-	defer v.letGo()
-	return elementwise(op.Root, [2]float64{}, operands{v}, true)
+	return t.deviation("StdKeep", ddof, axes, true)
 }
 
 func (t *Tensor) variance(name string, ddof int, axes []int, keep bool) *Tensor {
 	t.floats(name)
 	list := t.axes(name, axes)
+	return t.inWide(func(t *Tensor) *Tensor { return t.squaredDistance(ddof, list, keep) })
+}
+
+func (t *Tensor) deviation(name string, ddof int, axes []int, keep bool) *Tensor {
+	t.floats(name)
+	list := t.axes(name, axes)
+	return t.inWide(func(t *Tensor) *Tensor {
+		v := t.squaredDistance(ddof, list, keep)
+		defer v.letGo()
+		return elementwise(op.Root, [2]float64{}, operands{v}, true)
+	})
+}
+
+// squaredDistance is the variance over axes that are sorted and in range.
+func (t *Tensor) squaredDistance(ddof int, list []int, keep bool) *Tensor {
 	n := 1
 	for _, axis := range list {
 		n *= t.shape[axis]
@@ -87,6 +98,11 @@ func (t *Tensor) vectorNorm(name string, p float64, axes []int, keep bool) *Tens
 	if !(p > 0) {
 		wrong(name, fmt.Sprintf("%s: norm %v", op.MistakeRange, p), t)
 	}
+	return t.inWide(func(t *Tensor) *Tensor { return t.normOf(name, p, a) })
+}
+
+// normOf is the p-norm over axes that are sorted and in range.
+func (t *Tensor) normOf(name string, p float64, a op.Attr) *Tensor {
 	if p == 2 {
 		sum := structural(op.SumSquares, a, operands{t}, true)
 		defer sum.letGo()
@@ -157,10 +173,15 @@ func (t *Tensor) quantile(name string, q float64, axis int) *Tensor {
 	t.floats(name)
 	axis = t.axis(name, axis)
 	probability(name, q)
-	n := t.shape[axis]
-	if n == 0 {
+	if t.shape[axis] == 0 {
 		wrong(name, op.MistakeEmpty, t)
 	}
+	return t.inWide(func(t *Tensor) *Tensor { return t.between(q, axis) })
+}
+
+// between is the q-quantile along an axis that has elements.
+func (t *Tensor) between(q float64, axis int) *Tensor {
+	n := t.shape[axis]
 	places := t.first(n, axis, Ascending)
 	sorted := structural(op.Along, op.Attr{Axis: axis}, operands{t, places}, true)
 	at := func(i int) *Tensor {
@@ -240,6 +261,17 @@ func Meshgrid(ts ...*Tensor) []*Tensor {
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) IsClose(y *Tensor, rtol, atol float64) *Tensor {
+	return t.close(y, rtol, atol)
+}
+
+// close is IsClose. Tolerances are not rounded to a type for storage: 1e-8 would be 0.
+func (t *Tensor) close(y *Tensor, rtol, atol float64) *Tensor {
+	if y != nil && t.dtype.IsStorage() && t.dtype.IsFloat() {
+		match(op.Close, []*Tensor{t, y})
+		x, wide := t.widened(), y.widened()
+		defer letGo(x, wide)
+		t, y = x, wide
+	}
 	return elementwise(op.Close, [2]float64{rtol, atol}, operands{t, y}, false)
 }
 
@@ -249,7 +281,7 @@ func (t *Tensor) IsClose(y *Tensor, rtol, atol float64) *Tensor {
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) AllClose(y *Tensor, rtol, atol float64) *Tensor {
-	are := elementwise(op.Close, [2]float64{rtol, atol}, operands{t, y}, false)
+	are := t.close(y, rtol, atol)
 	defer are.letGo()
 	return structural(op.Every, op.Attr{Axes: are.axes("AllClose", nil)}, operands{are}, false)
 }
