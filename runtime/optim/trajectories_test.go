@@ -267,9 +267,10 @@ func TestSchedules(t *testing.T) {
 		"OneCycle, 1":     {optim.OneCycle(1), 0, 1.0 / 250000},
 		"OneCycle, 2":     {optim.OneCycle(2), 1, 1.0 / 250000},
 		"Warmup, no more": {optim.Warmup(3, nil), 7, 1},
-		"Restarts, far":   {optim.CosineRestarts(1, 1<<40, 0), 1 + 1<<62, (1 + math.Cos(math.Pi/(1<<18))) / 2}, // the third one is too long for an int
-		"Every":           {optim.Exponential(0.5).Every(10), 29, 0.25},
-		"Milestones, 0":   {optim.Milestones(0.5), 29, 1},
+		// the third one is too long for an int
+		"Restarts, far": {optim.CosineRestarts(1, 1<<40, 0), 1 + 1<<62, (1 + math.Cos(math.Pi/(1<<18))) / 2},
+		"Every":         {optim.Exponential(0.5).Every(10), 29, 0.25},
+		"Milestones, 0": {optim.Milestones(0.5), 29, 1},
 	} {
 		if got := c.s(c.step); math.Abs(got-c.want) > 1e-15 {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -255,8 +255,8 @@ func (t *Tensor) Tile(counts ...int) *Tensor {
 
 // Unfold returns the windows of t along axis: size elements each, beginning step elements after the window before. They
 // lie along a new last axis, and axis numbers the windows, as in PyTorch. Elements behind the last whole window are
-// left out. Unfold of both axes of images, followed by Transpose and Reshape, gives the patches that a convolution sees. It
-// panics with a [*Mistake] if size or step is less than 1, or if the axis is shorter than size.
+// left out. Unfold of both axes of images, followed by Transpose and Reshape, gives the patches that a convolution
+// sees. It panics with a [*Mistake] if size or step is less than 1, or if the axis is shorter than size.
 //
 //asyncgen:api op batch fails
 //go:noinline

@@ -120,7 +120,8 @@ func newPolar(c ViTNDConfig) *polar {
 	return &polar{nn.NewBuffer(tensor.From(data, c.Heads, 1, n, axes)), nn.NewParam(tensor.Zeros(c.Heads, n))}
 }
 
-// angles returns those of all positions of a grid, [heads T width], and what is added to those of keys, [heads 1 width].
+// angles returns those of all positions of a grid, [heads T width], and what is added to those of keys, [heads 1
+// width].
 func (p *polar) angles(grid []int, like *tensor.Tensor) (angles, bias *tensor.Tensor) {
 	var along []*tensor.Tensor
 	for _, n := range grid {
