@@ -139,12 +139,12 @@ func copyParts(x any, w visitor, begin func(y any)) any {
 		if begin != nil {
 			begin(y.Interface())
 		}
-		w.inside("", y.Elem())
+		w.inside("", y.Elem(), "")
 		return y.Interface()
 	}
 	y := reflect.New(v.Type()).Elem()
 	y.Set(v)
-	w.inside("", y)
+	w.inside("", y, "")
 	return y.Interface()
 }
 

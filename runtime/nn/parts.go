@@ -173,7 +173,7 @@ func partsOf(m any) (list []part) {
 		copied.Set(v)
 		v = copied
 	}
-	visitor{part: func(name string, v reflect.Value) { list = append(list, part{name, v.Interface()}) }}.inside("", v)
+	visitor{part: func(name string, v reflect.Value) { list = append(list, part{name, v.Interface()}) }}.inside("", v, "")
 	return list
 }
 
@@ -184,16 +184,17 @@ type visitor struct {
 	copies bool                               // slices and maps are copied before their elements are visited
 }
 
-// inside visits what v holds, which is addressable.
-func (w visitor) inside(name string, v reflect.Value) {
+// inside visits what v holds, which is addressable. Pkg is the package of the type around v, if there is one.
+func (w visitor) inside(name string, v reflect.Value, pkg string) {
 	t := v.Type()
+	pkg = packageOf(t, pkg)
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if f := t.Field(i); isFieldWithParts(f, t.PkgPath()) {
+			if f := t.Field(i); isFieldWithParts(f, pkg) {
 				// At its address a field can be read and set, also if it is not exported.
 				field := reflect.NewAt(f.Type, v.Field(i).Addr().UnsafePointer())
-				w.visit(join(name, nameOf(f)), field.Elem(), t.PkgPath())
+				w.visit(join(name, nameOf(f)), field.Elem(), pkg)
 			}
 		}
 	case reflect.Slice, reflect.Array:
@@ -201,7 +202,7 @@ func (w visitor) inside(name string, v reflect.Value) {
 			v.Set(reflect.AppendSlice(reflect.MakeSlice(t, 0, v.Len()), v))
 		}
 		for i := range v.Len() {
-			w.visit(join(name, strconv.Itoa(i)), v.Index(i), t.PkgPath())
+			w.visit(join(name, strconv.Itoa(i)), v.Index(i), pkg)
 		}
 	case reflect.Map:
 		whole := v
@@ -213,7 +214,7 @@ func (w visitor) inside(name string, v reflect.Value) {
 		for _, key := range keys {
 			element := reflect.New(t.Elem()).Elem()
 			element.Set(v.MapIndex(key))
-			w.visit(join(name, key.String()), element, t.PkgPath())
+			w.visit(join(name, key.String()), element, pkg)
 			if w.copies {
 				whole.SetMapIndex(key, element)
 			}
@@ -245,7 +246,7 @@ func (w visitor) visit(name string, v reflect.Value, pkg string) {
 			}
 			return
 		}
-		w.inside(name, v)
+		w.inside(name, v, pkg)
 	}
 }
 
@@ -264,12 +265,13 @@ func hasParts(t reflect.Type, pkg string, seen []reflect.Type) bool {
 	seen = append(seen, t)
 	switch t.Kind() {
 	case reflect.Struct:
-		if _, isModule := reflect.PointerTo(t).MethodByName("Forward"); !isModule && t.PkgPath() != pkg && t.PkgPath() != "" {
+		own := packageOf(t, pkg)
+		if _, isModule := reflect.PointerTo(t).MethodByName("Forward"); !isModule && own != pkg {
 			return false
 		}
 		for i := range t.NumField() {
 			f := t.Field(i)
-			if f.Tag.Get("nn") != "-" && hasParts(f.Type, t.PkgPath(), seen) {
+			if f.Tag.Get("nn") != "-" && hasParts(f.Type, own, seen) {
 				return true
 			}
 		}
@@ -297,6 +299,9 @@ func insteadOf(t reflect.Type) string {
 func isCellByValue(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !t.Implements(cell) && reflect.PointerTo(t).Implements(cell)
 }
+
+// packageOf is the package of the type t, or of the one around it if t has no name.
+func packageOf(t reflect.Type, around string) string { return cmp.Or(t.PkgPath(), around) }
 
 func isFieldWithParts(f reflect.StructField, pkg string) bool {
 	return f.Tag.Get("nn") != "-" && hasParts(f.Type, pkg, nil)

@@ -163,6 +163,31 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// A block has no Forward.
+type block struct{ scale *nn.Param }
+
+type nested struct {
+	inner struct {
+		one    block
+		blocks []*block
+	}
+	byName map[string][]*block
+}
+
+// Slices, maps and structs whose types have no name hide no parts.
+func TestNamedInUnnamedTypes(t *testing.T) {
+	b := func() *block { return &block{nn.NewParam(tensor.Ones(1))} }
+	m := &nested{byName: map[string][]*block{"x": {b()}}}
+	m.inner.one, m.inner.blocks = *b(), []*block{b(), b()}
+	want := []string{"inner.one.scale", "inner.blocks.0.scale", "inner.blocks.1.scale", "by_name.x.0.scale"}
+	if got := namesOf(m); !slices.Equal(got, want) {
+		t.Errorf("the names are %q, want %q", got, want)
+	}
+	if copied := nn.Frozen(m); copied.inner.blocks[1] == m.inner.blocks[1] || copied.inner.one.scale == m.inner.one.scale {
+		t.Error("the frozen model shares its parameters with the model")
+	}
+}
+
 func TestNamedTwice(t *testing.T) {
 	type twice struct{ Scale, scale *nn.Param }
 	mistaken(t, map[string]func(){
