@@ -48,6 +48,8 @@ type CCTConfig struct {
 
 // NewCCT returns the model of cct. Its cct_2, cct_4, ..., cct_16 are settings of this one.
 func NewCCT(c CCTConfig) *CCT {
+	conv := tensor.Conv{Stride: tensor.Both(c.Conv[1]), Padding: tensor.Both(c.Conv[2])}
+	pool := tensor.Pool{Window: tensor.Both(c.Pool[0]), Stride: tensor.Both(c.Pool[1]), Padding: tensor.Both(c.Pool[2])}
 	var layers []nn.Module
 	for i := range c.Convs {
 		out := c.Planes
@@ -55,13 +57,12 @@ func NewCCT(c CCTConfig) *CCT {
 			out = c.Width
 		}
 		layers = append(layers, nn.Sequential(
-			nn.Conv2D(out, tensor.Both(c.Conv[0]), tensor.Conv{Stride: tensor.Both(c.Conv[1]), Padding: tensor.Both(c.Conv[2])},
-				nn.Init{NoBias: true, Weight: nn.KaimingNormal()}),
-			nn.ReLU(),
-			nn.MaxPool2D(tensor.Pool{Window: tensor.Both(c.Pool[0]), Stride: tensor.Both(c.Pool[1]), Padding: tensor.Both(c.Pool[2])})))
+			nn.Conv2D(out, tensor.Both(c.Conv[0]), conv, nn.Init{NoBias: true, Weight: nn.KaimingNormal()}),
+			nn.ReLU(), nn.MaxPool2D(pool)))
 	}
 	m := &CCT{tokenizer{nn.Sequential(layers...)}, cctClassifier{
-		attentionPool: slight(1), dropout: nn.Dropout(c.Dropout), norm: nn.LayerNorm(), fc: slight(c.Classes), positions: c.Positions,
+		attentionPool: slight(1), dropout: nn.Dropout(c.Dropout), norm: nn.LayerNorm(), fc: slight(c.Classes),
+		positions: c.Positions,
 	}}
 	if c.Positions == Learned {
 		t := 1
@@ -72,7 +73,8 @@ func NewCCT(c CCTConfig) *CCT {
 			}
 			t *= size
 		}
-		m.classifier.positionalEmb = nn.NewParam(nn.TruncatedNormal(0, 0.2)(tensor.On(tensor.Zeros().Device()), 0, 0, 1, t, c.Width))
+		on := tensor.On(tensor.Zeros().Device())
+		m.classifier.positionalEmb = nn.NewParam(nn.TruncatedNormal(0, 0.2)(on, 0, 0, 1, t, c.Width))
 	}
 	for i := range c.Depth {
 		path := &dropPath{p: c.StochasticDepth * float64(i) / float64(max(1, c.Depth-1))}
@@ -137,9 +139,11 @@ type cctAttention struct {
 func newCCTBlock(c CCTConfig, path nn.Module) *cctBlock {
 	init := nn.Init{NoBias: true, Weight: nn.TruncatedNormal(0, 0.02)}
 	return &cctBlock{
-		preNorm:  nn.LayerNorm(),
-		selfAttn: cctAttention{nn.Dense(3*c.Width, init), nn.Dropout(c.AttentionDropout), slight(c.Width), nn.Dropout(c.Dropout), c.Heads},
-		linear1:  slight(c.Hidden), dropout1: nn.Dropout(c.Dropout), norm1: nn.LayerNorm(),
+		preNorm: nn.LayerNorm(),
+		selfAttn: cctAttention{
+			nn.Dense(3*c.Width, init), nn.Dropout(c.AttentionDropout), slight(c.Width), nn.Dropout(c.Dropout), c.Heads,
+		},
+		linear1: slight(c.Hidden), dropout1: nn.Dropout(c.Dropout), norm1: nn.LayerNorm(),
 		linear2: slight(c.Width), dropout2: nn.Dropout(c.Dropout), dropPath: path,
 	}
 }

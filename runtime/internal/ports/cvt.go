@@ -25,9 +25,9 @@ func NewCvT(classes int, dropout float64, stages ...Stage) *CvT {
 			net := nn.Sequential(newChannelNorm(s.Width), widen, nn.GELU(), nn.Dropout(dropout), narrow, nn.Dropout(dropout))
 			blocks = append(blocks, nn.Sequential(residual{newConvAttention(s, dropout)}, residual{&feedForward{net}}))
 		}
+		conv := tensor.Conv{Stride: tensor.Both(s.Stride), Padding: tensor.Both(s.Kernel / 2)}
 		layers = append(layers, nn.Sequential(
-			nn.Conv2D(s.Width, tensor.Both(s.Kernel), tensor.Conv{Stride: tensor.Both(s.Stride), Padding: tensor.Both(s.Kernel / 2)}),
-			newChannelNorm(s.Width),
+			nn.Conv2D(s.Width, tensor.Both(s.Kernel), conv), newChannelNorm(s.Width),
 			&convTransformer{nn.Sequential(blocks...)}))
 	}
 	pool := nn.Func("AdaptiveAvgPool2D(1, 1)", func(x *tensor.Tensor) *tensor.Tensor { return x.AdaptiveAvgPool2D(1, 1) })

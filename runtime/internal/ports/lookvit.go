@@ -51,17 +51,14 @@ func NewLookViT(c LookViTConfig) *LookViT {
 		toLogits:     bare(c.Classes),
 		patch:        c.Patch,
 	}
-	mlp := func(hidden int) nn.Module {
-		return nn.Sequential(newUnitNorm(c.Width), nn.Dense(hidden), nn.GELU(), nn.Dropout(c.Dropout), nn.Dense(c.Width), nn.Dropout(c.Dropout))
-	}
 	for range c.Depth {
 		v.layers = append(v.layers, lookLayer{
 			attend:      newLookAttention(c.Width, c.Heads, c.HeadWidth, c.Dropout, false, false),
-			mlp:         mlp(c.Hidden),
+			mlp:         mlp(newUnitNorm(c.Width), c.Hidden, c.Width, c.Dropout),
 			lookUp:      newLookAttention(c.Width, c.CrossHeads, c.CrossHeadWidth, c.Dropout, true, false),
 			lookBack:    newLookAttention(c.Width, c.CrossHeads, c.CrossHeadWidth, c.Dropout, true, true),
 			highresNorm: newUnitNorm(c.Width),
-			highresMLP:  mlp(c.HighresHidden),
+			highresMLP:  mlp(newUnitNorm(c.Width), c.HighresHidden, c.Width, c.Dropout),
 		})
 	}
 	return v

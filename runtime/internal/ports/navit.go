@@ -9,23 +9,20 @@ import (
 // own, without padding: there are no tensors with rows of different lengths. The device computes them at
 // the same time all the same.
 type NaViT struct {
-	toPatchEmbedding              nn.Module
-	posEmbedFrame, posEmbedHeight *nn.Param
-	posEmbedWidth                 *nn.Param
-	registerTokens                *nn.Param
-	dropout                       nn.Module
-	transformer                   naTransformer
-	attnPoolQueries               *nn.Param
-	attnPool                      *naAttention
-	mlpHead                       nn.Module
-	patches                       []int
-	tokenDropout                  float64
-	mode                          nn.Mode
-}
-
-type naTransformer struct {
-	layers []naLayer
-	norm   nn.Module
+	toPatchEmbedding                             nn.Module
+	posEmbedFrame, posEmbedHeight, posEmbedWidth *nn.Param
+	registerTokens                               *nn.Param
+	dropout                                      nn.Module
+	transformer                                  struct {
+		layers []naLayer
+		norm   nn.Module
+	}
+	attnPoolQueries *nn.Param
+	attnPool        *naAttention
+	mlpHead         nn.Module
+	patches         []int
+	tokenDropout    float64
+	mode            nn.Mode
 }
 
 type naLayer struct {
@@ -53,17 +50,17 @@ func NewNaViT(c NaViTConfig) *NaViT {
 		posEmbedWidth:    weights(0.02, c.Size/c.Patch, c.Width),
 		registerTokens:   weights(0.02, c.Registers, c.Width),
 		dropout:          nn.Dropout(c.EmbeddingDropout),
-		transformer:      naTransformer{norm: gainNorm()},
 		attnPoolQueries:  weights(1, c.Width),
 		attnPool:         newNaAttention(Encoder{Width: c.Width, Heads: c.Heads, HeadWidth: c.HeadWidth}, true),
 		mlpHead:          nn.Sequential(gainNorm(), bare(c.Classes)),
 		patches:          []int{c.FramePatch, c.Patch, c.Patch},
 		tokenDropout:     c.TokenDropout,
 	}
+	v.transformer.norm = gainNorm()
 	for range c.Depth {
 		v.transformer.layers = append(v.transformer.layers, naLayer{
 			newNaAttention(c.Encoder, !c.NoQueryNorm),
-			nn.Sequential(gainNorm(), nn.Dense(c.Hidden), nn.GELU(), nn.Dropout(c.Dropout), nn.Dense(c.Width), nn.Dropout(c.Dropout)),
+			mlp(gainNorm(), c.Hidden, c.Width, c.Dropout),
 		})
 	}
 	return v
@@ -123,7 +120,8 @@ type naAttention struct {
 func newNaAttention(e Encoder, isNormed bool) *naAttention {
 	inner := e.Heads * e.HeadWidth
 	a := &naAttention{
-		norm: gainNorm(), toQueries: bare(inner), toKeys: bare(inner), toValues: bare(inner), queryNorm: nn.Sequential(), keyNorm: nn.Sequential(),
+		norm: gainNorm(), toQueries: bare(inner), toKeys: bare(inner), toValues: bare(inner),
+		queryNorm: nn.Sequential(), keyNorm: nn.Sequential(),
 		dropout: nn.Dropout(e.Dropout), toOut: bare(e.Width), heads: e.Heads,
 	}
 	if isNormed {

@@ -13,13 +13,11 @@ type ViTND struct {
 	toPatchEmbedding nn.Module
 	dropout          nn.Module
 	polarEmb         *polar
-	transformer      ndTransformer
-	mlpHead          nn.Module
-}
-
-type ndTransformer struct {
-	norm   nn.Module
-	layers []ndLayer
+	transformer      struct {
+		norm   nn.Module
+		layers []ndLayer
+	}
+	mlpHead nn.Module
 }
 
 type ndLayer struct {
@@ -51,7 +49,7 @@ func NewViTND(c ViTNDConfig) *ViTND {
 	for range c.Depth {
 		a := newAttention(c.Encoder)
 		v.transformer.layers = append(v.transformer.layers, ndLayer{
-			&ndAttention{norm: a.norm, toQK: bare(2 * inner), toV: bare(inner), toOut: a.toOut, dropout: a.dropout, heads: c.Heads},
+			&ndAttention{a.norm, bare(2 * inner), bare(inner), a.toOut, a.dropout, c.Heads},
 			newFeedForward(c.Encoder),
 		})
 	}
@@ -120,8 +118,8 @@ func newPolar(c ViTNDConfig) *polar {
 	return &polar{nn.NewBuffer(tensor.From(data, c.Heads, 1, n, axes)), nn.NewParam(tensor.Zeros(c.Heads, n))}
 }
 
-// angles returns those of all positions of a grid, [heads T width], and what is added to those of keys, [heads 1
-// width].
+// angles returns those of all positions of a grid, [heads T width], and the bias that is added to those
+// of keys, [heads 1 width].
 func (p *polar) angles(grid []int, like *tensor.Tensor) (angles, bias *tensor.Tensor) {
 	var along []*tensor.Tensor
 	for _, n := range grid {

@@ -21,7 +21,7 @@ func NewSimMIM(encoder *ViT, c ViTConfig, channels int, masked float64) *SimMIM 
 	for _, size := range c.Patches {
 		pixels *= size
 	}
-	return &SimMIM{encoder: encoder, maskToken: weights(1, c.Width), toPixels: nn.Dense(pixels), sizes: c.Patches, masked: masked}
+	return &SimMIM{encoder, weights(1, c.Width), nn.Dense(pixels), c.Patches, masked}
 }
 
 // Loss returns the loss of images [N C H W] with random patches masked.

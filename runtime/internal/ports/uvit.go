@@ -30,13 +30,11 @@ func sincos(rows, columns, width int, like *tensor.Tensor) *tensor.Tensor {
 type SimpleUViT struct {
 	toPatchEmbedding nn.Module
 	registerTokens   *nn.Param
-	transformer      uTransformer
-	linearHead       nn.Module
-}
-
-type uTransformer struct {
-	norm   nn.Module
-	layers []uLayer
+	transformer      struct {
+		norm   nn.Module
+		layers []uLayer
+	}
+	linearHead nn.Module
 }
 
 type uLayer struct {
