@@ -59,7 +59,7 @@ runtime/tensor:          device device/kernel device/cpu device/sim runtime/inte
 runtime/nn:              device device/kernel runtime/tensor
 runtime/optim:           device device/kernel runtime/tensor runtime/nn
 # Models as users write them: only what users import.
-runtime/internal/ports:  runtime/tensor runtime/nn
+runtime/internal/ports:  runtime/tensor runtime/nn runtime/optim
 # A read of generated code gives what one of a tensor gives, a gonum matrix too.
 runtime:                 device runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
 # What errors of two programs differ in.

@@ -2,6 +2,7 @@ package ports
 
 import (
 	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -26,7 +27,7 @@ func (m *MNIST) Forward(x *tensor.Tensor) *tensor.Tensor {
 func (m *MNIST) Params() []*nn.Param { return nn.Params(m) }
 
 // Train does a step for each batch. It does not wait.
-func (m *MNIST) Train(opt *Adadelta, images, labels []*tensor.Tensor) {
+func (m *MNIST) Train(opt *optim.Optimizer, images, labels []*tensor.Tensor) {
 	for i, x := range images {
 		opt.Minimize(nn.NLLLoss(m.Forward(x), labels[i]))
 	}
@@ -42,44 +43,4 @@ func (m *MNIST) Test(images, labels []*tensor.Tensor) (loss, right *tensor.Tenso
 		right = right.Add(logs.ArgMax(1).Eq(labels[i]).As(tensor.Int64).Sum())
 	}
 	return loss, right
-}
-
-// An Adadelta is an optimiser that needs no rate (Zeiler 2012): it takes the size of steps from those before.
-type Adadelta struct {
-	Rate, Keep, Eps float64
-	params          []*nn.Param
-	squares, steps  []*nn.Buffer // means of squares of gradients and of steps
-}
-
-// NewAdadelta returns an optimiser with the usual settings: means keep 0.9 of what they were, and 1e-6 is
-// added before roots are taken. The rate, usually 1, multiplies each step.
-func NewAdadelta(params []*nn.Param, rate float64) *Adadelta {
-	a := &Adadelta{Rate: rate, Keep: 0.9, Eps: 1e-6, params: params}
-	for _, p := range params {
-		zeros := tensor.ZerosLike(p.Value().Detach())
-		a.squares, a.steps = append(a.squares, nn.NewBuffer(zeros)), append(a.steps, nn.NewBuffer(zeros))
-	}
-	return a
-}
-
-// Step changes the parameters along their gradients. It does not wait.
-func (a *Adadelta) Step() {
-	for i, p := range a.params {
-		g := p.Grad()
-		squares := a.squares[i].Value().MulScalar(a.Keep).AddScaled(g.Square(), 1-a.Keep)
-		steps := a.steps[i].Value()
-		step := g.Mul(steps.AddScalar(a.Eps).Sqrt()).Div(squares.AddScalar(a.Eps).Sqrt())
-		a.squares[i].Set(squares)
-		a.steps[i].Set(steps.MulScalar(a.Keep).AddScaled(step.Square(), 1-a.Keep))
-		p.Set(p.Value().Detach().AddScaled(step, -a.Rate))
-	}
-}
-
-// Minimize does a step down the gradients of loss. It does not wait.
-func (a *Adadelta) Minimize(loss *tensor.Tensor) {
-	for _, p := range a.params {
-		p.ZeroGrad()
-	}
-	loss.Backward()
-	a.Step()
 }

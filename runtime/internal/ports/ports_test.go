@@ -64,10 +64,10 @@ var ports = map[string]func() port{
 		x, labels := fill(7, 3, 1, 28, 28), tensor.From([]int{4, 0, 9})
 		p := of(m, x)
 		p.loss = func(y *tensor.Tensor) *tensor.Tensor { return nn.NLLLoss(y, labels) }
-		p.after = func() []float64 { // a second step of Adadelta, which knows the first
-			opt := NewAdadelta(m.Params(), 1)
+		p.after = func() []float64 { // a second step of AdaDelta, which knows the first
+			opt := optim.AdaDelta(m.Params(), 1)
+			opt.Schedule = optim.StepDecay(1, 0.7) // epochs of one batch
 			opt.Step()
-			opt.Rate *= 0.7
 			m.Train(opt, []*tensor.Tensor{x}, []*tensor.Tensor{labels})
 			loss, right := m.Test([]*tensor.Tensor{x, x}, []*tensor.Tensor{labels, labels})
 			return []float64{loss.Item(), right.Item()}
