@@ -214,6 +214,7 @@ func drawnLike(name string, t *Tensor, d *op.Def) *Tensor {
 	if t == nil {
 		wrong(name, op.MistakeNil)
 	}
+	t.floats(name)
 	return like(t).draw(defaultGenerator, name, d, t.shape)
 }
 

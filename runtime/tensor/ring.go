@@ -50,7 +50,7 @@ func AllReduce(ts ...*Tensor) []*Tensor {
 		}
 	}
 	if !op.Add.Types.Has(ts[0].dtype) {
-		wrong("AllReduce", op.MistakeType+" (it takes "+op.Add.Types.String()+")", ts...)
+		wrong("AllReduce", op.Unsupported(op.Add.Types), ts...)
 	}
 	r := newReduction(ts)
 	for r.advance() {
