@@ -30,14 +30,14 @@ type specimens struct {
 	one              tensor.I64
 }
 
-// specimensOf returns operands with values of type dt, in the type as, on a device. Floats are sixteenths, which all
-// floating-point types have.
+// specimensOf returns operands with values of type dt, in the type as, on a device. Floats are multiples of 1/64 up to 4,
+// which all floating-point types have.
 func specimensOf(dt, as device.DType, on device.Device) *specimens {
 	r := rand.New(rand.NewPCG(*seed, 0)) // always the same
 	draw := func(lo, hi float64, shape ...int) *tensor.Tensor {
 		a := array{tensor.Float64, shape, make([]float64, device.Shape(shape).Size())}
 		for i := range a.data {
-			a.data[i] = math.Round(16*(lo+(hi-lo)*r.Float64())) / 16
+			a.data[i] = math.Round(64*(lo+(hi-lo)*r.Float64())) / 64
 			switch {
 			case dt == tensor.Bool:
 				a.data[i] = float64(r.IntN(2))

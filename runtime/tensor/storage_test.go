@@ -283,6 +283,22 @@ func TestHalfIsRoundedOnce(t *testing.T) {
 				"CumSum":     {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].CumSum(1) }, []*tensor.Tensor{x}},
 				"AvgPool2D":  {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AvgPool2D(window) }, []*tensor.Tensor{w}},
 				"MaxPool2D":  {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MaxPool2D(window) }, []*tensor.Tensor{w}},
+				"Var":        {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Var(1, 1) }, []*tensor.Tensor{x}},
+				"Std":        {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Std(0) }, []*tensor.Tensor{x}},
+				"VectorNorm": {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].VectorNorm(3, 1) }, []*tensor.Tensor{x}},
+				"Quantile":   {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Quantile(0.3, 1) }, []*tensor.Tensor{x}},
+				"Einsum":     {func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Einsum("ij,jk,j->k", x...) }, []*tensor.Tensor{x, y, v}},
+				"IndexAdd": {func(x ...*tensor.Tensor) *tensor.Tensor {
+					return x[0].IndexAdd(0, tensor.FromOn(on, []int{2, 0, 2}), x[1])
+				},
+					[]*tensor.Tensor{x, y.T()}},
+				"Interpolate":       {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Interpolate(tensor.Bilinear, 5, 7) }, []*tensor.Tensor{w}},
+				"AdaptiveAvgPool2D": {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].AdaptiveAvgPool2D(3, 3) }, []*tensor.Tensor{w}},
+				"Attention": {func(x ...*tensor.Tensor) *tensor.Tensor {
+					return tensor.Attention(x[0], x[1], x[2], tensor.AttentionOptions{Causal: true})
+				},
+					[]*tensor.Tensor{y, y.Neg(), y}},
+				"Solve": {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Solve(x[1]) }, []*tensor.Tensor{w.Reshape(4, 4), x}},
 				"Conv2D": {func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Conv2D(x[1], tensor.Conv{}) },
 					[]*tensor.Tensor{w, w.Slice(2, 0, 2).Slice(3, 1, 3)}},
 			} {
@@ -323,9 +339,18 @@ func TestHalfVMap(t *testing.T) {
 			x, v, w := draw(5, 3, 4), draw(5, 4), draw(5, 4, 4)
 			for name, f := range map[string]func(x ...*tensor.Tensor) *tensor.Tensor{
 				"LayerNorm": func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LayerNorm(1, 1e-5, x[1], x[1]) },
-				"Linear":    func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LinearReLU(x[2], x[1]) },
-				"Mean":      func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Mul(x[1]).Mean(0) },
-				"MatMul":    func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MatMul(x[2]).MatMul(x[1]) },
+				"Std":       func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Std(1, 1) },
+				"Einsum":    func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Einsum("ij,j,jk->ik", x[0], x[1], x[2]) },
+				"IsClose":   func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].IsClose(x[1], 0.3, 0.1) },
+				"Attention": func(x ...*tensor.Tensor) *tensor.Tensor {
+					return tensor.Attention(x[0], x[2], x[2], tensor.AttentionOptions{})
+				},
+				"IndexAdd": func(x ...*tensor.Tensor) *tensor.Tensor {
+					return x[0].IndexAdd(0, tensor.FromOn(on, []int{2, 0, 2}), x[1])
+				},
+				"Linear": func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].LinearReLU(x[2], x[1]) },
+				"Mean":   func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].Mul(x[1]).Mean(0) },
+				"MatMul": func(x ...*tensor.Tensor) *tensor.Tensor { return x[0].MatMul(x[2]).MatMul(x[1]) },
 			} {
 				all := tensor.VMap(f, x, v, w)
 				for i := range 5 {

@@ -30,12 +30,40 @@ var unaries = []named[unary]{
 	{"Exp", (*tensor.Tensor).Exp, true}, {"Log", (*tensor.Tensor).Log, true}, {"Log1p", (*tensor.Tensor).Log1p, true}, {"Expm1", (*tensor.Tensor).Expm1, true},
 	{"Tanh", (*tensor.Tensor).Tanh, true}, {"Sigmoid", (*tensor.Tensor).Sigmoid, true}, {"GELU", (*tensor.Tensor).GELU, true}, {"SiLU", (*tensor.Tensor).SiLU, true},
 	{"Sin", (*tensor.Tensor).Sin, true}, {"Cos", (*tensor.Tensor).Cos, true}, {"Erf", (*tensor.Tensor).Erf, true}, {"Norm", (*tensor.Tensor).Norm, false},
+	{"Trunc", (*tensor.Tensor).Trunc, false}, {"Frac", (*tensor.Tensor).Frac, false}, {"HardSigmoid", (*tensor.Tensor).HardSigmoid, false},
+	{"Rsqrt", (*tensor.Tensor).Rsqrt, true}, {"Exp2", (*tensor.Tensor).Exp2, true}, {"Log2", (*tensor.Tensor).Log2, true}, {"Log10", (*tensor.Tensor).Log10, true},
+	{"Tan", (*tensor.Tensor).Tan, true}, {"Asin", (*tensor.Tensor).Asin, true}, {"Acos", (*tensor.Tensor).Acos, true}, {"Atan", (*tensor.Tensor).Atan, true},
+	{"Sinh", (*tensor.Tensor).Sinh, true}, {"Cosh", (*tensor.Tensor).Cosh, true}, {"Asinh", (*tensor.Tensor).Asinh, true}, {"Acosh", (*tensor.Tensor).Acosh, true},
+	{"Atanh", (*tensor.Tensor).Atanh, true}, {"Softplus", (*tensor.Tensor).Softplus, true},
+	{"ELU", func(x *tensor.Tensor) *tensor.Tensor { return x.ELU(0.7) }, true}, {"LeakyReLU", func(x *tensor.Tensor) *tensor.Tensor { return x.LeakyReLU(0.1) }, false},
+	{"Clamp", func(x *tensor.Tensor) *tensor.Tensor { return x.Clamp(-1, 2) }, false}, {"IsNaN", (*tensor.Tensor).IsNaN, false},
+	{"IsInf", (*tensor.Tensor).IsInf, false}, {"IsFinite", (*tensor.Tensor).IsFinite, false},
 }
 
 var binaries = []named[binary]{
 	{"Add", (*tensor.Tensor).Add, false}, {"Sub", (*tensor.Tensor).Sub, false}, {"Mul", (*tensor.Tensor).Mul, false}, {"Div", (*tensor.Tensor).Div, false},
 	{"Maximum", (*tensor.Tensor).Maximum, false}, {"Minimum", (*tensor.Tensor).Minimum, false}, {"Pow", (*tensor.Tensor).Pow, true},
 	{"AddScaled", func(x, y *tensor.Tensor) *tensor.Tensor { return x.AddScaled(y, -0.3) }, false},
+	{"Fmod", (*tensor.Tensor).Fmod, false}, {"Remainder", (*tensor.Tensor).Remainder, false}, {"FloorDiv", (*tensor.Tensor).FloorDiv, false},
+	{"Atan2", (*tensor.Tensor).Atan2, true}, {"Hypot", (*tensor.Tensor).Hypot, false}, {"LogAddExp", (*tensor.Tensor).LogAddExp, true},
+	{"Lerp", func(x, y *tensor.Tensor) *tensor.Tensor { return x.Lerp(y, 0.3) }, false},
+	{"IsClose", func(x, y *tensor.Tensor) *tensor.Tensor { return x.IsClose(y, 1e-3, 1e-8) }, false},
+}
+
+var bits = []named[binary]{
+	{"BitAnd", (*tensor.Tensor).BitAnd, false}, {"BitOr", (*tensor.Tensor).BitOr, false}, {"BitXor", (*tensor.Tensor).BitXor, false},
+	{"ShiftLeft", (*tensor.Tensor).ShiftLeft, false}, {"ShiftRight", (*tensor.Tensor).ShiftRight, false},
+	{"BitNot", func(x, _ *tensor.Tensor) *tensor.Tensor { return x.BitNot() }, false},
+}
+
+var scans = []named[func(x *tensor.Tensor, axis int) *tensor.Tensor]{
+	{"CumSum", (*tensor.Tensor).CumSum, false}, {"CumProd", (*tensor.Tensor).CumProd, false}, {"CumMax", (*tensor.Tensor).CumMax, false}, {"CumMin", (*tensor.Tensor).CumMin, false},
+	{"Median", (*tensor.Tensor).Median, false}, {"Quantile", func(x *tensor.Tensor, axis int) *tensor.Tensor { return x.Quantile(0.3, axis) }, false},
+	{"Flip", func(x *tensor.Tensor, axis int) *tensor.Tensor { return x.Flip(axis) }, false}, {"Roll", func(x *tensor.Tensor, axis int) *tensor.Tensor { return x.Roll(axis, 2) }, false},
+	{"Pad", func(x *tensor.Tensor, axis int) *tensor.Tensor { return x.Pad(axis, 2, 1, -3) }, false},
+	{"PadWith", func(x *tensor.Tensor, axis int) *tensor.Tensor { return x.PadWith(tensor.Reflect, axis, 1, 0) }, false},
+	{"RepeatInterleave", func(x *tensor.Tensor, axis int) *tensor.Tensor { return x.RepeatInterleave(axis, 2) }, false},
+	{"Tril", (*tensor.Tensor).Tril, false}, {"Triu", (*tensor.Tensor).Triu, false}, {"Diagonal", (*tensor.Tensor).Diagonal, false},
 }
 
 var comparisons = []named[binary]{
@@ -48,6 +76,10 @@ var folds = []named[func(x *tensor.Tensor, axes ...int) *tensor.Tensor]{
 	{"Min", (*tensor.Tensor).Min, false}, {"SumKeep", (*tensor.Tensor).SumKeep, false}, {"MeanKeep", (*tensor.Tensor).MeanKeep, false},
 	{"ProdKeep", (*tensor.Tensor).ProdKeep, false}, {"MaxKeep", (*tensor.Tensor).MaxKeep, false}, {"MinKeep", (*tensor.Tensor).MinKeep, false},
 	{"LogSumExp", (*tensor.Tensor).LogSumExp, true},
+	{"Var", func(x *tensor.Tensor, axes ...int) *tensor.Tensor { return x.Var(1, axes...) }, false},
+	{"StdKeep", func(x *tensor.Tensor, axes ...int) *tensor.Tensor { return x.StdKeep(0, axes...) }, false},
+	{"VectorNorm of 3", func(x *tensor.Tensor, axes ...int) *tensor.Tensor { return x.VectorNorm(3, axes...) }, true},
+	{"VectorNorm of Inf", func(x *tensor.Tensor, axes ...int) *tensor.Tensor { return x.VectorNorm(math.Inf(1), axes...) }, false},
 }
 
 var argFolds = []named[func(x *tensor.Tensor, axes ...int) *tensor.Tensor]{
@@ -169,8 +201,8 @@ func (s *session) step() error {
 	}
 	kinds := []kind{
 		{8, s.unary}, {10, s.binary}, {4, s.scalar}, {3, s.compare}, {2, s.logic}, {2, s.where}, {4, s.convert},
-		{8, s.fold}, {3, s.argFold}, {2, s.boolFold}, {2, s.scan}, {3, s.sort}, {3, s.rows}, {5, s.matmul}, {2, s.linear},
-		{3, s.conv}, {2, s.pool}, {4, s.take}, {2, s.pickOne}, {2, s.oneHot}, {2, s.rowAt}, {12, s.view}, {4, s.join}, {3, s.random},
+		{8, s.fold}, {3, s.argFold}, {2, s.boolFold}, {5, s.scan}, {3, s.sort}, {3, s.rows}, {5, s.matmul}, {2, s.linear},
+		{3, s.conv}, {2, s.pool}, {4, s.take}, {4, s.scatter}, {2, s.resize}, {2, s.algebra}, {2, s.pickOne}, {2, s.oneHot}, {2, s.rowAt}, {12, s.view}, {4, s.join}, {3, s.random},
 		{3, s.made}, {4, s.numbers}, {3, s.fused}, {3, s.vmap}, {2, s.there}, {1, s.allReduce},
 	}
 	total := 0
@@ -248,8 +280,8 @@ func (s *session) unary() ([]*twin, error) {
 func (s *session) binary() ([]*twin, error) {
 	b := draw(s, binaries)
 	x := s.number()
-	if b.name == "Div" && x.cpu.DType() == tensor.Int64 {
-		return s.do("Div", apply2(b.f), 0, true, x, s.with(tensor.Int64, x.cpu.Shape()))
+	if slices.Contains([]string{"Div", "Fmod", "Remainder", "FloorDiv"}, b.name) && x.cpu.DType() == tensor.Int64 {
+		return s.do(b.name, apply2(b.f), 0, true, x, s.with(tensor.Int64, x.cpu.Shape()))
 	}
 	y := s.with(x.cpu.DType(), x.cpu.Shape())
 	if s.rnd.IntN(6) == 0 {
@@ -290,11 +322,17 @@ func (s *session) compare() ([]*twin, error) {
 }
 
 func (s *session) logic() ([]*twin, error) {
+	if s.rnd.IntN(2) == 0 {
+		b, x := draw(s, bits), s.pick(isOf(tensor.Int64), tensor.Int64)
+		return s.do(b.name, apply2(b.f), 0, false, x, s.with(tensor.Int64, x.cpu.Shape()))
+	}
 	x := s.boolean()
-	switch s.rnd.IntN(3) {
+	switch s.rnd.IntN(4) {
 	case 0:
 		return s.do("Not", apply((*tensor.Tensor).Not), 0, false, x)
 	case 1:
+		return s.do("Xor", apply2((*tensor.Tensor).Xor), 0, false, x, s.with(tensor.Bool, x.cpu.Shape()))
+	case 2:
 		return s.do("And", apply2((*tensor.Tensor).And), 0, false, x, s.with(tensor.Bool, x.cpu.Shape()))
 	}
 	return s.do("Or", apply2((*tensor.Tensor).Or), 0, false, x, s.with(tensor.Bool, x.cpu.Shape()))
@@ -358,9 +396,9 @@ func (s *session) boolFold() ([]*twin, error) {
 }
 
 func (s *session) scan() ([]*twin, error) {
-	x := s.number()
+	scan, x := draw(s, scans), s.number()
 	axis := s.axis(x.cpu.Rank())
-	return s.differentiable(fmt.Sprintf("CumSum(%d)", axis), apply(func(t *tensor.Tensor) *tensor.Tensor { return t.CumSum(axis) }), false, x)
+	return s.differentiable(fmt.Sprintf("%s(%d)", scan.name, axis), apply(func(t *tensor.Tensor) *tensor.Tensor { return scan.f(t, axis) }), scan.inexact, x)
 }
 
 func (s *session) sort() ([]*twin, error) {
@@ -371,10 +409,15 @@ func (s *session) sort() ([]*twin, error) {
 	if x.cpu.Rank() > 0 {
 		k = s.rnd.IntN(x.cpu.Dim(axis) + 1)
 	}
-	switch s.rnd.IntN(3) {
+	switch s.rnd.IntN(4) {
 	case 0:
-		return s.differentiable(fmt.Sprintf("Sort(%d, %v)", axis, order), apply(func(t *tensor.Tensor) *tensor.Tensor { return t.Sort(axis, order) }), false, x)
+		right := s.rnd.IntN(2) == 0
+		return s.do(fmt.Sprintf("SearchSorted(right %v)", right), apply(func(t *tensor.Tensor) *tensor.Tensor {
+			return t.Flatten().Sort(0, tensor.Ascending).SearchSorted(t, right)
+		}), 0, false, x)
 	case 1:
+		return s.differentiable(fmt.Sprintf("Sort(%d, %v)", axis, order), apply(func(t *tensor.Tensor) *tensor.Tensor { return t.Sort(axis, order) }), false, x)
+	case 2:
 		return s.do(fmt.Sprintf("ArgSort(%d, %v)", axis, order), apply(func(t *tensor.Tensor) *tensor.Tensor { return t.ArgSort(axis, order) }), 0, false, x)
 	}
 	return s.differentiable(fmt.Sprintf("TopK(%d, %d, %v)", k, axis, order), func(_ device.Device, x []*tensor.Tensor) []*tensor.Tensor {
@@ -543,6 +586,79 @@ func (s *session) take() ([]*twin, error) {
 		return s.do(name, f, 0, true, x, index)
 	}
 	return s.differentiable(name, f, false, x, index)
+}
+
+// scatter selects elements along an axis, or replaces or adds to them.
+func (s *session) scatter() ([]*twin, error) {
+	x := s.any()
+	if x.cpu.Rank() == 0 || x.cpu.Size() == 0 {
+		return nil, nil
+	}
+	axis, shape := s.axis(x.cpu.Rank()), x.cpu.Shape()
+	at := (axis + len(shape)) % len(shape)
+	n := shape[at]
+	if shape[at] = draw(s, []int{0, 1, 2, 7, 33}); shape.Size() > mostElements {
+		return nil, nil
+	}
+	which := s.rnd.IntN(5)
+	each := shape
+	if which > 2 {
+		each = device.Shape{shape[at]}
+	}
+	index, isBad := s.indices(n, each)
+	src := s.leaf(x.cpu.DType(), shape)
+	name := fmt.Sprintf("%s(%d)", []string{"TakeAlong", "Scatter", "ScatterAdd", "IndexCopy", "IndexAdd"}[which], axis)
+	f := func(_ device.Device, x []*tensor.Tensor) []*tensor.Tensor {
+		switch which {
+		case 0:
+			return []*tensor.Tensor{x[0].TakeAlong(axis, x[1])}
+		case 1:
+			return []*tensor.Tensor{x[0].Scatter(axis, x[1], x[2])}
+		case 2:
+			return []*tensor.Tensor{x[0].ScatterAdd(axis, x[1], x[2])}
+		case 3:
+			return []*tensor.Tensor{x[0].IndexCopy(axis, x[1], x[2])}
+		}
+		return []*tensor.Tensor{x[0].IndexAdd(axis, x[1], x[2])}
+	}
+	if isBad || which == 0 { // TakeAlong has no gradient for the last operand
+		return s.do(name, f, 0, isBad, x, index, src)
+	}
+	return s.differentiable(name, f, false, x, index, src)
+}
+
+// resize makes planes of another size.
+func (s *session) resize() ([]*twin, error) {
+	x := s.pick(func(t *twin) bool { return isFloat(t) && t.cpu.Rank() >= 2 && t.cpu.Size() > 0 }, tensor.Float32)
+	which, rows, columns := s.rnd.IntN(3), 1+s.rnd.IntN(9), 1+s.rnd.IntN(9)
+	return s.differentiable(fmt.Sprintf("resize(%d, %d, %d)", which, rows, columns), apply(func(t *tensor.Tensor) *tensor.Tensor {
+		if which == 2 {
+			return t.AdaptiveAvgPool2D(rows, columns)
+		}
+		return t.Interpolate(tensor.Interpolation(which), rows, columns)
+	}), false, x)
+}
+
+// algebra is what the CPU computes, wherever the operands are, and Einsum.
+func (s *session) algebra() ([]*twin, error) {
+	n := s.rnd.IntN(6)
+	dt := draw(s, []tensor.DType{tensor.Float32, tensor.Float64, tensor.Float16})
+	x, y := s.leaf(dt, device.Shape{1 + s.rnd.IntN(3), n, n}), s.leaf(dt, device.Shape{n, 2})
+	which := s.rnd.IntN(5)
+	return s.do([]string{"Det", "Solve", "QR", "FFT", "Einsum"}[which], func(_ device.Device, x []*tensor.Tensor) []*tensor.Tensor {
+		switch which {
+		case 0:
+			return []*tensor.Tensor{x[0].Det()}
+		case 1:
+			return []*tensor.Tensor{x[0].Solve(x[1])}
+		case 2:
+			q, r := x[0].QR()
+			return []*tensor.Tensor{q, r}
+		case 3:
+			return []*tensor.Tensor{x[1].FFT()}
+		}
+		return []*tensor.Tensor{tensor.Einsum("bij,jk,bil->kl", x[0], x[1], x[0])}
+	}, 0, true, x, y)
 }
 
 func (s *session) pickOne() ([]*twin, error) {
