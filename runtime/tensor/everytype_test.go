@@ -30,7 +30,8 @@ type specimens struct {
 	one              tensor.I64
 }
 
-// specimensOf returns operands with values of type dt, in the type as, on a device. Floats are multiples of 1/64 up to 4,
+// specimensOf returns operands with values of type dt, in the type as, on a device.
+// Floats are multiples of 1/64 up to 4,
 // which all floating-point types have.
 func specimensOf(dt, as device.DType, on device.Device) *specimens {
 	r := rand.New(rand.NewPCG(*seed, 0)) // always the same
@@ -210,7 +211,8 @@ var typedCalls = map[string]typed{
 	"Attention": {takes: op.Floats, call: func(s *specimens) []*tensor.Tensor {
 		return []*tensor.Tensor{
 			tensor.Attention(s.queries, s.keys, s.keys, tensor.AttentionOptions{}),
-			tensor.Attention(s.queries, s.keys, s.keys, tensor.AttentionOptions{Causal: true}), // of more keys than bfloat16 has integers
+			// of more keys than bfloat16 has integers
+			tensor.Attention(s.queries, s.keys, s.keys, tensor.AttentionOptions{Causal: true}),
 			tensor.Attention(s.queries, s.keys, s.keys, tensor.AttentionOptions{Mask: s.causal, Scale: 0.3}),
 			tensor.Attention(s.queries, s.queries, s.queries, tensor.AttentionOptions{Mask: s.queries.Slice(2, 0, 1)}),
 		}

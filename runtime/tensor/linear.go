@@ -31,7 +31,8 @@ func (t *Tensor) linear(d *op.Def, w, b *Tensor) *Tensor {
 	if len(b.shape) != 1 || b.shape[0] != w.shape[1] {
 		wrong(d.Name, op.MistakeBias, t, w, b)
 	}
-	if t.storage.Device().Caps().Epilogues && d.Types.Has(t.dtype) && !t.dtype.IsStorage() { // of a type for storage, the product is rounded
+	// of a type for storage, the product is rounded
+	if t.storage.Device().Caps().Epilogues && d.Types.Has(t.dtype) && !t.dtype.IsStorage() {
 		return structural(d, op.Attr{}, operands{t, w, b}, true)
 	}
 	product := structural(op.MatMul, op.Attr{}, operands{t, w}, true)
