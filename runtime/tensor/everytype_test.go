@@ -30,9 +30,8 @@ type specimens struct {
 	one              tensor.I64
 }
 
-// specimensOf returns operands with values of type dt, in the type as, on a device.
-// Floats are multiples of 1/64 up to 4,
-// which all floating-point types have.
+// specimensOf returns operands with values of type dt, in the type as, on a device. Floats are multiples of 1/64 up to
+// 4, which all floating-point types have.
 func specimensOf(dt, as device.DType, on device.Device) *specimens {
 	r := rand.New(rand.NewPCG(*seed, 0)) // always the same
 	draw := func(lo, hi float64, shape ...int) *tensor.Tensor {
@@ -273,6 +272,7 @@ var typedCalls = map[string]typed{
 	"Flip":             one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Flip() }),
 	"Roll":             one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Roll(1, 2) }),
 	"Tile":             one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Tile(2, 3) }),
+	"Unfold":           one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Unfold(1, 2, 1) }),
 	"RepeatInterleave": one(op.All, func(s *specimens) *tensor.Tensor { return s.x.RepeatInterleave(1, 2) }),
 	"Pad":              one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Pad(1, 1, 2, 1) }),
 	"PadWith":          one(op.All, func(s *specimens) *tensor.Tensor { return s.x.PadWith(tensor.Reflect, 1, 2, 1) }),
