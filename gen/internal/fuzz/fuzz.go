@@ -52,7 +52,6 @@ type Config struct {
 	Programs int
 	Shrink   bool     // programs that differ
 	Except   []string // seeds that are left out
-	Also     []uint64 // more seeds
 }
 
 // A Report is what came of it.
@@ -152,9 +151,6 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			continue
 		}
 		programs = append(programs, newProgram(c.Seed+uint64(i), fmt.Sprintf("K%03d", i)))
-	}
-	for _, seed := range c.Also {
-		programs = append(programs, newProgram(seed, fmt.Sprintf("A%03d", len(programs))))
 	}
 	r, err := tryAll(ctx, c, programs)
 	if err != nil || !c.Shrink {
