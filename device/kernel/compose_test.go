@@ -1,11 +1,16 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"strconv"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
 )
 
 // A composed is a function made of primitives, and the same in package math.
@@ -173,6 +178,36 @@ func TestComposedDerivatives(t *testing.T) {
 		got := Value[float64](Diff(test.e, test.by).Eval([]uint64{Bits(test.x), Bits(test.y)}, nil))
 		if !(math.Abs(got-test.want) <= 1e-14*math.Abs(test.want)) {
 			t.Errorf("the derivative of %v by operand %d at %v, %v is %v, want %v", test.e, test.by, test.x, test.y, got, test.want)
+		}
+	}
+}
+
+// Functions that are made of primitives have the same bits everywhere: also where compilers fuse products and sums.
+func TestComposedBits(t *testing.T) {
+	want := map[device.DType]uint64{f32: 0xb595323e7abe4a3d, f64: 0xfb27d5d24aa75118} // found on amd64
+	for dt, w := range want {
+		all := fnv.New64a()
+		for _, f := range allComposed {
+			one, rnd := fnv.New64a(), rand.New(rand.NewPCG(1, 2))
+			var e *Expr
+			if f.one != nil {
+				e = f.one(Arg(0, dt))
+			} else {
+				e = f.two(Arg(0, dt), Arg(1, dt))
+			}
+			for range 2000 {
+				args := []uint64{BitsOf(someNumber(rnd, 8, f.hi), dt), BitsOf(someNumber(rnd, 8, f.hi), dt)}
+				bits := e.Eval(args, nil)
+				if v := asFloat64(bits, dt); v != v {
+					bits = 1 << 63 // stands for every NaN
+				}
+				binary.Write(one, binary.LittleEndian, bits)
+			}
+			t.Logf("%s of %v: %#x", f.name, dt, one.Sum64())
+			binary.Write(all, binary.LittleEndian, one.Sum64())
+		}
+		if got := all.Sum64(); got != w {
+			t.Errorf("%v: %#x, not %#x", dt, got, w)
 		}
 	}
 }

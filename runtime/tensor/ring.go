@@ -27,6 +27,8 @@ import (
 // AllReduce also takes longer by one hop of a piece: sums begin at two devices only, so the others have nothing to
 // send at first.
 //
+// Each addition of float16 or bfloat16 is rounded: convert first if that is too coarse.
+//
 // If one of ts fails or a device is lost, all results fail with that cause. AllReduce panics with a [*Mistake] if
 // there are no tensors, if they differ in shape or type, or if they are bools. If one of ts is tracked, so are the
 // results.
