@@ -123,8 +123,8 @@ func benchLoops(f *blocking.Func) []benchLoop {
 	return list
 }
 
-// stoppedEarly returns a call that enqueues work in l and the call of b.StopTimer that stops the clock before that is
-// done, if l has started it again; or nil.
+// stoppedEarly returns a call in l that enqueues work, and a call of b.StopTimer that stops the clock before that work
+// is done. It returns nil if there are none, or if l does not start the clock again.
 func stoppedEarly(f *blocking.Func, l *blocking.Loop, b *types.Var) (op *blocking.Call, stop *ast.CallExpr) {
 	for _, c := range f.Calls {
 		if !isTimer(f, c, b, "StopTimer") || !f.InLoop(l, c.Expr.Pos()) {

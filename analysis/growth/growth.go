@@ -88,9 +88,9 @@ func growthBy(pkg *blocking.Package, v *types.Var, d blocking.Def) (growth, bool
 	return growth{}, false
 }
 
-// unread lists the appends of tensors to lists of which the package asks for the length at most, and which it never
-// cuts: to local ones in loops, and to fields and variables of the package that nobody else can see. The tensors keep
-// their memory for nothing.
+// unread lists the appends of tensors to lists that the package never reads or cuts; it may ask for their length. The
+// lists are local ones in loops, and unexported fields and variables of the package. The tensors keep their memory for
+// nothing.
 func unread(pkg *blocking.Package) []*ast.CallExpr {
 	var list []*ast.CallExpr
 	for v, defs := range pkg.Defs {

@@ -55,8 +55,8 @@ func isCopied(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	return d != nil && d.API.Kind == tensorapi.Host && d.Lib == tensorapi.Ours() && pkg.Varies(c.Operand(tensorapi.Recv)[0], l)
 }
 
-// isListElement reports whether c reads an element of a list that l goes through, of which others have made the
-// tensors, and the value only becomes the operand of what l enqueues.
+// isListElement reports whether c reads an element of a list that l goes through. The tensors in the list were made
+// elsewhere, and the value only becomes an operand of what l enqueues.
 func isListElement(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	e, ok := ast.Unparen(c.Operand(tensorapi.Recv)[0]).(*ast.IndexExpr)
 	if !ok || pkg.Varies(e.X, l) || !pkg.Counts(e.Index, l) || pkg.IsHostList(e.X) || len(c.Expr.Args) > 0 {

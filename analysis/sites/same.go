@@ -249,8 +249,8 @@ func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return !blocking.IsTensor(v.Type()) && !isStructOfBasics(v.Type())
 }
 
-// isSetOnce reports whether v is a field or a variable of the package that nobody else can name, which is set where it
-// is made and never again, and of which the package, if it is a list, only reads elements and makes tensors.
+// isSetOnce reports whether v is an unexported field or variable of the package that is set where it is made and never
+// again. If v is a list, the package may only read its elements and make tensors from it.
 func isSetOnce(pkg *blocking.Package, v *types.Var) bool {
 	if v.Exported() || v.Pkg() != pkg.Pass.Pkg || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In != nil && !isInLiteral(pkg, d) }) {
 		return false

@@ -389,9 +389,9 @@ func IsAllowed(c *blocking.Call) bool {
 	return false
 }
 
-// isSimulated reports whether the value at p is given to a function that is given no tensors and returns some, or
-// numbers of which l makes tensors: an environment that needs an action, a data set that is asked for an element.
-// Nothing can be enqueued before it has answered.
+// isSimulated reports whether the value at p goes to a function on the host whose answer l needs: an environment that
+// needs an action, a data set that is asked for an element. Such a function gets no tensors. It returns tensors, or
+// numbers that l makes tensors of. Nothing can be enqueued before it has answered.
 func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	call, ok := p.Cur.Parent().Node().(*ast.CallExpr)
 	if !ok || p.Use != Passed {

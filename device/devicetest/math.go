@@ -70,8 +70,8 @@ func mathKernel(f kernel.MathFunc) *device.Kernel {
 	return device.NewKernel(f.String(), device.Math, f, device.Float64, in[:f.Arity()]...)
 }
 
-// testHost checks that a function of arrays is called for each example with what belongs to it, and that its error is
-// the command's, or that the device says that it calls no functions.
+// testHost checks a Host command: the function is called for each example with the elements of that example, and its
+// error becomes the command's. A device may say instead that it calls no functions.
 func testHost(s *suite) {
 	failure := errors.New("the first element is negative")
 	scaled := &kernel.HostFunc{Name: "devicetest scaled", Call: func(dst, x, y []float64, ints []int) error {

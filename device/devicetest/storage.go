@@ -24,7 +24,7 @@ func testStorage(s *suite) {
 	betweenStorage(s, float16, bfloat16)
 }
 
-// anyBits returns n elements of which all bits are random.
+// anyBits returns n elements whose bits are all random.
 func anyBits[T device.Element](s *suite, n int) []T {
 	x := make([]T, n)
 	for i := range x {
