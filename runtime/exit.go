@@ -300,7 +300,6 @@ func (l *Later[S]) abandon(e entry[S], rest []entry[S]) {
 		e.test.cells.Restore()
 	}
 	restorePlaces(e.held)
-	l.newest, l.bytes = nil, 0
 }
 
 // discard discards the guesses after t and after the tests in rest.
@@ -351,7 +350,6 @@ func (l *Later[S]) report() (state S, exited bool) {
 	l.compared, l.unlike, l.asked = false, false, false
 	t.cells.Restore()
 	restorePlaces(t.held)
-	l.newest, l.bytes = nil, 0
 	return t.state, true
 }
 

@@ -62,9 +62,7 @@ type Later[S any] struct {
 
 	// For Undo.
 	places  []changeable
-	holding []held           // what places held when the running function was queued
-	newest  []*tensor.Tensor // the tensors kept for the newest entry that is not a test
-	bytes   int64            // kept for all entries that are not tests
+	holding []held // what places held when the running function was queued
 
 	iterating bool     // a function of Iterate is running
 	told      *test[S] // the exit that was reported to that function
@@ -83,7 +81,6 @@ type entry[S any] struct {
 	test  *test[S]       // nil if the entry is do
 	made  engine.Written // when the entry before was queued; this one may keep results made since
 	held  []held         // see Undo
-	bytes int64          // of what is kept for it and not for the entry before; 0 for a test
 }
 
 // NewLater returns a Later that lets at most window entries wait. It panics if
@@ -222,8 +219,6 @@ func (l *Later[S]) queue(e entry[S]) {
 	if l.exits.taken == nil {
 		if e.held = l.holds(); e.test != nil {
 			e.test.held = e.held
-		} else if !l.inside {
-			l.keepHeld(&e)
 		}
 		l.backlog = append(l.backlog, e)
 		if l.known == nil {
@@ -235,14 +230,14 @@ func (l *Later[S]) queue(e entry[S]) {
 
 // makeRoom runs entries while they may keep more memory than there is room for. If memory could be short, it runs
 // all of them. Otherwise it waits for half of them at a time and leaves the last one, so that the device has
-// something to do; if places keep too much, it runs that one, too.
+// something to do.
 func (l *Later[S]) makeRoom() {
 	for l.pending() > 0 {
 		room := engine.Default().RoomSince(l.backlog[l.head].made)
 		switch {
 		case room == engine.None:
 			l.runUntil(0)
-		case room == engine.Little && l.pending() > 1, l.holdsMuch():
+		case room == engine.Little && l.pending() > 1:
 			l.runMiddle()
 		default:
 			return
@@ -261,7 +256,8 @@ func (l *Later[S]) runReady() {
 	l.relieve()
 }
 
-// relieve runs all entries, one by one, if an operation waits for the memory that backlogs keep.
+// relieve runs all entries, one by one, if an operation waits for the memory that backlogs keep. It waits for their
+// values like a program that has no backlog: if there is no memory for these values, their operations fail.
 func (l *Later[S]) relieve() {
 	if l.isShort || !engine.Default().IsShort() {
 		return
@@ -342,7 +338,6 @@ func (l *Later[S]) runNext() {
 	l.backlog[l.head] = entry[S]{}
 	rest, head, reads, inside, holding := l.backlog, l.head+1, l.reads, l.inside, l.holding
 	l.backlog, l.head, l.reads, l.inside, l.holding = nil, 0, nil, true, e.held
-	l.bytes -= e.bytes
 	returned := false
 	defer func() {
 		l.inside, l.holding = inside, holding

@@ -3,6 +3,10 @@ package asyncrt_test
 import (
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -39,6 +43,7 @@ var memoryLoops = []struct {
 			if s := y.Sum().Item(); s < least {
 				least, best = s, y
 			}
+			afterStep()
 		}
 		return fmt.Sprint(least, best.Sum().Item())
 	}, func(w *tensor.Tensor) string {
@@ -54,6 +59,7 @@ var memoryLoops = []struct {
 					least, best = s, y
 				}
 			})
+			afterStep()
 		}
 		later.Flush()
 		return fmt.Sprint(least, best.Sum().Item())
@@ -159,6 +165,9 @@ var memoryLoops = []struct {
 
 const memorySteps = 40
 
+// afterStep is called after each step of the first loop.
+var afterStep = func() {}
+
 // TestLaterMemory: a loop that runs ahead of its reads needs no more memory than the loop as written.
 func TestLaterMemory(t *testing.T) {
 	for _, l := range memoryLoops {
@@ -173,6 +182,66 @@ func TestLaterMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLaterKeeps: a device that lags behind does not make a loop keep more than Later says. Virtual time lets the
+// device lag by the same number of steps in each run, so the loops run in a process of their own.
+func TestLaterKeeps(t *testing.T) {
+	if os.Getenv("ASYNCGEN_TEST_KEEPS") != "" {
+		fmt.Println("keeps", mostKept())
+		return
+	}
+	const mib = 1 << 20
+	for _, c := range []struct {
+		name      string
+		memory    int
+		limit     int // in flight
+		rewritten bool
+		least     int // in MiB
+		most      int
+	}{
+		// Two results of 4 MiB a step, and w: without bounds, 40 steps would keep 324 MiB.
+		{name: "written", memory: 4096 * mib, least: 8, most: 20},
+		{name: "a noticeable part", memory: 4096 * mib, rewritten: true, least: 24, most: 60},
+		{name: "a quarter of what is left", memory: 120 * mib, rewritten: true, least: 12, most: 44},
+		{name: "what may be in flight", memory: 4096 * mib, limit: 12 * mib, rewritten: true, least: 8, most: 32},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(self, "-test.run=^TestLaterKeeps$")
+			cmd.Env = append(os.Environ(), "ASYNCGEN_SIM=n=1,clock=virtual,launch=10ms", fmt.Sprint("ASYNCGEN_MEMORY=", c.memory),
+				fmt.Sprint("ASYNCGEN_LIMIT=", c.limit), fmt.Sprint("ASYNCGEN_TEST_KEEPS=", c.rewritten))
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			_, text, _ := strings.Cut(string(out), "keeps ")
+			text, _, _ = strings.Cut(text, "\n")
+			if n, err := strconv.Atoi(text); err != nil || n < c.least || n > c.most {
+				t.Errorf("keeps %s MiB, want %d to %d", text, c.least, c.most)
+			}
+		})
+	}
+}
+
+// mostKept runs the first loop of memoryLoops and returns how many MiB were in use at most after a step.
+func mostKept() int64 {
+	on := opened("sim:0")
+	w := tensor.On(on).Full(0.5, 1<<20)
+	most := int64(0)
+	afterStep = func() {
+		device.Collect()
+		most = max(most, device.MemoryOf(on.Backend()).Live()>>20)
+	}
+	if os.Getenv("ASYNCGEN_TEST_KEEPS") == "true" {
+		memoryLoops[0].rewritten(w)
+	} else {
+		memoryLoops[0].written(w)
+	}
+	return most
 }
 
 // Memory returns the memory of the device behind g.
@@ -224,5 +293,34 @@ func TestLaterGivesBack(t *testing.T) {
 		if got := best.Sum().Item(); got != sum {
 			t.Errorf("got %v, want %v", got, sum)
 		}
+	}
+}
+
+// TestLaterFails: if there is no memory for the values of a backlog, their operations fail, and nothing waits for ever.
+func TestLaterFails(t *testing.T) {
+	t.Setenv("ASYNCGEN_MEMORY", fmt.Sprint(128<<20))
+	g := &gate{cpu.New(), make(chan struct{}, 1000)}
+	on := device.Wrap("gated", device.KindSimulated, g)
+	w := tensor.On(on).Full(0.5, 1<<18) // 1 MiB
+	if err := w.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	later := asyncrt.NewLater[struct{}](64)
+	defer later.Close()
+	var errs []error
+	for range 3 {
+		y := w.Tanh()
+		at := later.Read(tensor.Concat(0, y, y, y, y).Sum())
+		later.Do(func() { errs = append(errs, asyncrt.Try(func() { at.Item() })) })
+	}
+	// Somebody else takes all memory.
+	memory := device.MemoryOf(g)
+	for err := error(nil); err == nil; {
+		_, err = memory.Alloc(1 << 20)
+	}
+	g.let(3)
+	later.Flush()
+	if len(errs) != 3 || !strings.Contains(fmt.Sprint(errs), "out of device memory") {
+		t.Errorf("got %v", errs)
 	}
 }

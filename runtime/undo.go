@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -93,8 +92,7 @@ func tensorsIn[T any](p *T, f func(*tensor.Tensor)) {
 // exit is taken, the places are restored before anything else of the program runs: they hold again what they held
 // when that function was queued. So functions of the backlog must not change them.
 //
-// Further calls add places; a call without places forgets all. If the tensors that are kept for places take more
-// bytes than [SetLimit] allows to be in flight, Do waits. Undo panics in a function of the backlog.
+// Further calls add places; a call without places forgets all. Undo panics in a function of the backlog.
 //
 //asyncgen:api control
 func (l *Later[S]) Undo(places ...Place) {
@@ -131,29 +129,4 @@ func restorePlaces(all []held) {
 	for _, h := range all {
 		h.restore()
 	}
-}
-
-// keepHeld counts the bytes of tensors that are kept for e and not for the entry before. e is not a test.
-func (l *Later[S]) keepHeld(e *entry[S]) {
-	if len(e.held) == 0 {
-		return
-	}
-	var tensors []*tensor.Tensor
-	for _, h := range e.held {
-		h.each(func(x *tensor.Tensor) {
-			i := len(tensors)
-			if i >= len(l.newest) || !l.newest[i].SharesMemory(x) {
-				e.bytes += int64(x.Size()) * int64(x.DType().Size())
-			}
-			tensors = append(tensors, x)
-		})
-	}
-	l.newest = tensors
-	l.bytes += e.bytes
-}
-
-// holdsMuch reports whether entries keep more bytes for places than [SetLimit] allows.
-func (l *Later[S]) holdsMuch() bool {
-	limit := engine.Default().Limit()
-	return limit > 0 && l.bytes > limit
 }
