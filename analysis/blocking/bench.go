@@ -8,8 +8,13 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 )
 
-// IsMeasured reports whether l is the loop of a benchmark (ok), and whether the benchmark's clock stops where the loop
-// ends (stops), as that of b.Loop does.
+// The loops of benchmarks. The number of their iterations is the benchmark's choice, and what happens
+// in them is measured: a wait in each iteration may be on purpose, and one that is missing falsifies
+// the result. Rules therefore have to know these loops, and where the clock stops.
+
+// IsMeasured reports whether l is the loop of a benchmark (ok), and whether the clock of the benchmark
+// stops at the end of the loop (stops), as that of b.Loop does. The *testing.B may be a parameter of
+// any function around l, since loops in literals for b.Run or b.RunParallel count as well.
 func (pkg *Package) IsMeasured(l *Loop) (stops, ok bool) {
 	for f := range l.Func.In() {
 		if b := f.Benchmark(); b != nil {
@@ -58,7 +63,7 @@ func (f *Func) IsBenchLoop(l *Loop, b *types.Var) (stops, ok bool) {
 	return stops, ok
 }
 
-// isRounds recognises b.N.
+// isRounds recognises b.N, and (b.N), of the given b.
 func isRounds(pkg *Package, e ast.Expr, b *types.Var) bool {
 	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
 	return ok && sel.Sel.Name == "N" && b != nil && pkg.Local(sel.X) == b

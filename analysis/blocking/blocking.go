@@ -1,16 +1,37 @@
-// Package blocking says what a rule can ask about a package: its functions and calls, what the calls wait for, the
-// loops and conditions around them, and where tensors come from. What functions wait for travels as facts from package
-// to package. It reports nothing itself.
+// Package blocking answers what rules ask about a package: which functions and calls it has, what a
+// call waits for, which loops and conditions are around it, and where a tensor comes from. What a
+// function waits for travels as a fact from package to package. This package reports nothing itself.
 //
-// It works on syntax, types and control-flow graphs that are built only where something may wait; it needs no SSA
-// form. What a tensor library does comes from its profile (package tensorapi), never from its code. Facts are for
-// users' functions.
+// A rule mostly asks four questions about a call, here about loss.Item():
 //
-// Whatever it can't decide counts as harmless: tensors of unknown origin, conditions of unknown frequency, calls of
-// which nobody knows where they lead. A method of an interface of the package itself, with up to three implementations
-// there, is what these agree on. So is a field of function type that the package sets to up to three functions. Of
-// other functions that are not known, one thing is assumed: what returns a tensor enqueues the work that makes it,
-// unless its name says that it looks one up.
+//	for i, b := range batches {
+//		loss := step(b)
+//		if i%100 == 0 {
+//			sum += loss.Item()
+//		}
+//	}
+//
+// The questions, with the methods that answer them:
+//
+//   - What does it wait for? [Package.Waits]: for loss.
+//   - In which loop is it? [Package.LoopsAround]: in the one over batches.
+//   - Has that loop enqueued the work? [Package.Fresh]: yes, step did.
+//   - How often does the loop come to it? [Package.GuardOf]: rarely, so no rule reports it.
+//
+// The analysis works on syntax, types and control-flow graphs. A graph is built only for a function
+// that somebody asks about; no SSA form is needed. What a tensor library does is said by its profile
+// (package tensorapi) and never found out from its code. Facts are for users' functions.
+//
+// What it can't decide counts as harmless: a tensor of unknown origin, a condition of unknown
+// frequency, a call with an unknown callee. So a finding is rather missed than invented. Three guesses
+// are made:
+//
+//   - A call through an interface of the package leads to the implementations in the package, if there
+//     are at most three. It does what all of them do.
+//   - A field of function type holds one of the functions that the package assigns to it, if there are
+//     at most three of them.
+//   - An unknown function that returns a tensor enqueues the work for it, unless its name says that it
+//     looks the tensor up, like next or getWeight.
 //
 // The files, in the order in which to read them:
 //
@@ -67,11 +88,17 @@ var Analyzer = &analysis.Analyzer{
 	ResultType: reflect.TypeFor[*Package](),
 }
 
-// Cursor returns the innermost node at pos.
+// Cursor returns the innermost node at pos. It is false for a place that is in no file of the package.
 func (pkg *Package) Cursor(pos token.Pos) (inspector.Cursor, bool) {
 	return pkg.Root.FindByPos(pos, pos)
 }
 
+// run analyses one package in three passes. collect notes the functions, calls and assignments;
+// summarize computes the summaries of the functions from each other, until nothing changes; addHoards
+// adds what it can only find with all summaries at hand. Then the summaries become facts.
+//
+// A package that can't reach a tensor library is left alone. It doesn't even get the fact Reaches, and
+// its importers take the missing fact as the sign that there are no summaries to look for.
 func run(pass *analysis.Pass) (any, error) {
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
 	pkg := &Package{
@@ -108,16 +135,18 @@ func run(pass *analysis.Pass) (any, error) {
 	return pkg, nil
 }
 
-// owned reports whether the package is part of a tensor library, about which its profile says everything.
+// owned reports whether the package is part of a tensor library. The library's profile says all there
+// is to know of such a package, so its code is not analysed.
 func owned(path string) bool { return Libraries().Owner(path) != nil }
 
-// lookup returns what a profile says about fn.
+// lookup returns what a profile says about fn, and false if no profile has fn.
 func lookup(fn *types.Func) (tensorapi.Func, bool) {
 	f, lib := Libraries().Lookup(fn)
 	return f, lib != nil
 }
 
-// IsTensor reports whether t is a tensor or a pointer to one. It is not if t is nil.
+// IsTensor reports whether t is a tensor, a pointer to one, or a number or condition that the device
+// may still be computing (see [tensorapi.IsNumber]). It is false for nil.
 func IsTensor(t types.Type) bool {
 	return t != nil && (tensorapi.IsNumber(t) || Libraries().TensorOf(t) != nil)
 }
@@ -165,6 +194,7 @@ type Package struct {
 	// Params says of parameters and receivers whose they are.
 	Params map[*types.Var]Param
 
+	// Each map and function below is filled by run, or computed at the first question.
 	bound   map[*types.Var]*Func       // literals that are the only value of a variable
 	stores  map[*types.Var][]Def       // assignments to fields of what local variables hold or point to
 	holders sync.Map                   // cache of HoldsTensors: types.Type to bool
@@ -195,22 +225,27 @@ type Func struct {
 	Returns []*ast.ReturnStmt
 	// Summary is what callers of f know of it.
 	Summary Summary
-	// Functions with the same SCC call each other. A Cyclic one may call itself, if only by way of others.
+	// Two functions with the same SCC call each other, directly or through others: SCC numbers the
+	// strongly connected components of the call graph. A Cyclic function may call itself, perhaps
+	// through others.
 	SCC    int
 	Cyclic bool
-	// ArgOf is the call that a literal is an argument of, and ArgNo says which one; if the literal itself is called,
-	// ArgOf is that call and ArgNo negative.
+	// ArgOf is the call that a literal is an argument of, and ArgNo the number of the argument. In
+	// func() { … }() the literal itself is called: ArgOf is this call, and ArgNo negative.
 	ArgOf *ast.CallExpr
 	ArgNo int
-	away  When // if ArgOf is nil, or go or defer stands before it
+	// away is when a literal runs, as far as the syntax around it tells: after go or defer, in a call on
+	// the spot, or through the variable it is bound to. For an argument, Runs asks the callee instead.
+	away When
 
-	// Flow returns the control-flow graph of the body, and WholeLoop the body as a loop.
+	// Flow returns the control-flow graph of the body. WholeLoop returns the whole body as a loop, for
+	// literals that something calls in a loop and for functions that call themselves.
 	Flow      func() *Flow
 	WholeLoop func() *Loop
 }
 
-// newFunc completes f and adds it to the functions of the package. Graphs are
-// built once, whichever rule asks first.
+// newFunc completes f and adds it to the functions of the package. Graph and loop are built at the
+// first question and once only; rules that run at the same time share them.
 func newFunc(pkg *Package, f *Func) *Func {
 	f.Package = pkg
 	f.Flow = sync.OnceValue(func() *Flow { return newFlow(pkg.Info, f) })
@@ -225,6 +260,7 @@ func (f *Func) Tree() iter.Seq[*Func] {
 	return func(yield func(*Func) bool) { f.visit(yield) }
 }
 
+// visit is Tree in the form that recursion needs: it returns false once yield wants no more.
 func (f *Func) visit(yield func(*Func) bool) bool {
 	if !yield(f) {
 		return false
@@ -238,6 +274,12 @@ func (f *Func) visit(yield func(*Func) bool) bool {
 }
 
 // When says when the body of a literal runs, seen from the function that it is written in.
+//
+//	go func() { … }()             // Detached
+//	func() { … }()                // Once
+//	each(xs, func(x T) { … })     // Looping, if each calls its argument in a loop
+//	defer func() { … }()          // Deferred
+//	log := func() { … }           // Callable
 type When uint8
 
 // The times at which literals run.
@@ -249,7 +291,9 @@ const (
 	Callable             // where the variable that it is bound to is called
 )
 
-// Runs says when the body of f runs. The answer depends on summaries, so it can change while these are computed.
+// Runs says when the body of f runs. For a literal among the arguments of a call, the answer is what
+// the callee's summary says; so it can change while summaries are computed, from Detached to Once or
+// Looping.
 func (f *Func) Runs() When {
 	switch {
 	case f.Lit == nil || f.Parent == nil:
@@ -277,8 +321,14 @@ func (f *Func) Runs() When {
 	return Detached
 }
 
-// Owner returns the function to whose summary the body of f counts: f, or the function around it if f runs as a part
-// of that.
+// Owner returns the function whose summary says what the body of f does. That is f itself, or the
+// function around it if f runs as a part of that one: called on the spot, deferred, or by a callee.
+//
+//	func train() {                               // owns both
+//		each(batches, func(b batch) { step(b) }) // Looping: a part of train
+//		defer func() { … }()                     // Deferred: a part of train
+//		go func() { … }()                        // Detached: owns itself
+//	}
 func (f *Func) Owner() *Func {
 	for {
 		if h := f.Runs(); h == Detached || h == Callable {
@@ -296,8 +346,8 @@ func (f *Func) Outermost() *Func {
 	return f
 }
 
-// Contains reports whether f, or a literal in it, has a call with the given
-// property.
+// Contains reports whether f, or a literal in it, has a call with the given property. It doesn't ask
+// whether the literal ever runs.
 func (f *Func) Contains(has func(*Call) bool) bool {
 	for g := range f.Tree() {
 		if slices.ContainsFunc(g.Calls, has) {
@@ -309,7 +359,8 @@ func (f *Func) Contains(has func(*Call) bool) bool {
 
 // A Call is a call of a function, not a conversion or a built-in.
 type Call struct {
-	// Expr is the call, and Cur its cursor. Of a call that a range clause makes of an iterator, Expr is made up.
+	// Expr is the call, and Cur its cursor. A range over an iterator calls the iterator: such a Call
+	// has an Expr that is in no file, and Cur is the cursor of the iterator.
 	Expr *ast.CallExpr
 	Cur  inspector.Cursor
 	// In is the innermost function around the call.
@@ -321,27 +372,41 @@ type Call struct {
 	// API is what a profile says about the callee, and Lib the profile. Its Kind is Unknown for functions of users.
 	API tensorapi.Func
 	Lib *tensorapi.Profile
-	// Target is the callee if that is in this package. Of a method of an interface, Impls are the methods of this
-	// package that may be called; of an element of a list of functions, Each is what the list holds.
+	// Target is the callee if its body is in this package. If the callee is a method of an interface,
+	// Impls are the methods of this package that it may lead to; if it is a field of function type,
+	// Impls are the functions that the package assigns to it. If it is an element of a list of
+	// functions, Each is what the list holds. Summary says which of these counts if there are several.
 	Target *Func
 	Impls  []*Func
 	Each   []FuncValue
 	// Dynamic reports whether the call goes through an interface or an unknown function value.
 	Dynamic bool
-	// Maker is the call that returned the function called, or nil.
+	// Maker is the call that returned the called function, or nil.
+	//
+	//	step := newStep(net)
+	//	step(b) // its Maker is the call of newStep
 	Maker *Call
 	// Lits are the literals among the arguments, or the callee itself; FuncArgs are the other functions among them.
 	Lits     []*Func
 	FuncArgs []FuncArg
 
-	summary *Summary       // of a callee in another package, or nil
-	bound   bool           // Impls are methods with receivers of their own
-	recv    ast.Expr       // of a method that is called through a variable, or nil
-	foreign bool           // takes functions, and is in a package without facts
-	iter    *ast.RangeStmt // that calls the iterator Expr.Fun, or nil
+	summary *Summary       // the fact about a callee in another package, or nil
+	bound   bool           // Impls has method values, whose receivers were fixed when they were assigned
+	recv    ast.Expr       // loss in get := loss.Item; get(), or nil
+	foreign bool           // the callee takes functions, and its package has no facts
+	iter    *ast.RangeStmt // the statement that calls the iterator Expr.Fun, or nil
 }
 
-// Summary is what is known of the callee; never nil. If there are several callees, it is what they have in common.
+// Summary is what is known of the callee; never nil. It comes from the first of these that is known:
+//
+//   - the body of the callee, in this package;
+//   - a fact about the callee, in another package;
+//   - the functions in a list (Each): the call does what any of them does, as a loop calls them all;
+//   - several possible callees (Impls): the call does what all of them do;
+//   - the function that Maker returned.
+//
+// A method value has its own receiver, which the call doesn't name. What it waits for of this receiver
+// is left out, as no expression of the caller stands for it.
 func (c *Call) Summary() *Summary {
 	switch {
 	case c.Target != nil:
@@ -363,6 +428,7 @@ func (c *Call) Summary() *Summary {
 	return &nothing
 }
 
+// nothing is the summary of a function of which nothing is known. Nobody writes to it.
 var nothing Summary
 
 // CallsArg returns when the callee calls its argument with the given number.
@@ -382,8 +448,9 @@ func (c *Call) CallsArg(arg int) tensorapi.Calls {
 	return c.signatureCalls(arg)
 }
 
-// Callback returns what is known of how the callee calls its argument, nil if it doesn't. A function among variadic
-// arguments is one of a list, of which eachOf knows.
+// Callback returns what is known of how the callee calls its argument number arg, nil if it doesn't.
+// The arguments for a variadic parameter are one operand. If the callee is in this package, functions
+// among them are elements of a list: eachOf finds them where the callee calls an element.
 func (c *Call) Callback(arg int) *Callback {
 	if sig, ok := c.In.Package.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature); ok && sig.Variadic() && !c.Expr.Ellipsis.IsValid() {
 		if last := sig.Params().Len() - 1; arg >= last {
@@ -396,11 +463,14 @@ func (c *Call) Callback(arg int) *Callback {
 	return c.Summary().callback(arg)
 }
 
-// signatureCalls says what the signature of a function tells about when it
-// calls its argument, if the function is in a package that can't reach a tensor,
-// so that there are no facts about it. One that is given a list and a
-// function of the elements calls that in a loop; one that returns what its
-// argument returns has called it.
+// signatureCalls guesses from the signature of the callee when it calls its argument. It is for
+// functions of packages that can't reach a tensor, about which there are no facts.
+//
+//	lo.Map(xs, func(x T, i int) R { … })  // is given a []T and a func of T: Loop
+//	retry.Do(func() (R, error) { … })     // returns (R, error), as its argument does: Once
+//
+// The first guess is wrong for a callee that calls its argument with one element only. Such functions
+// are rare.
 func (c *Call) signatureCalls(arg int) tensorapi.Calls {
 	if !c.foreign {
 		return tensorapi.Never
@@ -413,6 +483,7 @@ func (c *Call) signatureCalls(arg int) tensorapi.Calls {
 	if !ok {
 		return tensorapi.Never
 	}
+	// A list of T beside a function of T.
 	for v := range sig.Params().Variables() {
 		elem := syntax.ElementType(v.Type())
 		for p := range f.Params().Variables() {
@@ -421,6 +492,7 @@ func (c *Call) signatureCalls(arg int) tensorapi.Calls {
 			}
 		}
 	}
+	// The same results as the function has.
 	n := f.Results().Len()
 	if n == 0 || n != sig.Results().Len() {
 		return tensorapi.Never
@@ -433,7 +505,8 @@ func (c *Call) signatureCalls(arg int) tensorapi.Calls {
 	return tensorapi.Once
 }
 
-// stdCalls says when functions of the standard library call their arguments.
+// stdCalls says when a function of the standard library calls its argument. The packages that are
+// listed take functions of elements, like slices.SortFunc and strings.Map.
 func stdCalls(fn *types.Func) tensorapi.Calls {
 	if fn == nil || fn.Pkg() == nil {
 		return tensorapi.Never
@@ -453,8 +526,8 @@ func stdCalls(fn *types.Func) tensorapi.Calls {
 	return tensorapi.Never
 }
 
-// Enqueues reports whether the call may put work on the device's queue, also by a literal or function among its
-// arguments.
+// Enqueues reports whether the call may put work on the device's queue: the callee itself, or a
+// function that it is given and calls. Unknown callees that return tensors count, see makes.
 func (c *Call) Enqueues() bool {
 	if c.API.Enqueues() || c.Summary().Enqueues || c.makes() {
 		return true
@@ -470,11 +543,12 @@ func (c *Call) Mutates() bool {
 	return c.anyArg(func(s *Summary) bool { return s.Mutates }) || c.anyLit((*Call).Mutates)
 }
 
-// makes reports whether the callee is not known, or calls a function that it is given,
-// and returns tensors: a step, a layer, a loss function. It can hardly do that without
-// enqueueing work, unless its name says that it looks the tensors up. One that returns
-// what holds tensors does if it is given some.
+// makes reports whether the callee is unknown, or calls a function that it is given, and returns
+// tensors: a step, a layer, a loss function. It can hardly do so without enqueueing work, unless its
+// name says that it looks the tensors up. A callee that returns a struct or list with tensors counts if
+// it is also given tensors: step(batch) does, loadBatch(i) doesn't.
 func (c *Call) makes() bool {
+	// Known callees say by themselves whether they enqueue.
 	if c.API.Kind != tensorapi.Call && (!c.Dynamic || c.Impls != nil || c.looksUp()) {
 		return false
 	}
@@ -499,8 +573,8 @@ func (c *Call) TakesTensor() bool {
 	})
 }
 
-// looksUp reports whether the callee is called like what takes something from a
-// collection or a stream, and is given no tensor.
+// looksUp reports whether the callee is named like one that takes something from a collection or a
+// stream, such as next or getWeight, and is given no tensor.
 func (c *Call) looksUp() bool {
 	var name string
 	switch fun := ast.Unparen(c.Expr.Fun).(type) {
@@ -515,8 +589,8 @@ func (c *Call) looksUp() bool {
 	}) && !c.TakesTensor()
 }
 
-// anyArg reports whether a function that is passed by name, and called at
-// once, has the given property.
+// anyArg reports whether a function has the given property that is passed by name, as in each(xs,
+// step), and that the callee calls before it returns.
 func (c *Call) anyArg(has func(*Summary) bool) bool {
 	return slices.ContainsFunc(c.FuncArgs, func(arg FuncArg) bool {
 		when := c.CallsArg(arg.No)
@@ -524,6 +598,8 @@ func (c *Call) anyArg(has func(*Summary) bool) bool {
 	})
 }
 
+// anyLit reports whether a literal among the arguments, or as the callee, has a call with the given
+// property and runs before c returns.
 func (c *Call) anyLit(has func(*Call) bool) bool {
 	for _, lit := range c.Lits {
 		if h := lit.Runs(); h != Once && h != Looping {
@@ -538,8 +614,9 @@ func (c *Call) anyLit(has func(*Call) bool) bool {
 	return false
 }
 
-// Operand returns the expressions passed for an operand: one, or those of a
-// variadic parameter.
+// Operand returns the expressions that c passes for operand i of the callee: one, or any number for a
+// variadic parameter. The receiver is operand [tensorapi.Recv]. It returns nil if c doesn't name the
+// operand, as for the receiver of a method value in a field.
 func (c *Call) Operand(i int) []ast.Expr {
 	if i == tensorapi.Recv {
 		if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok {
@@ -559,14 +636,16 @@ func (c *Call) Operand(i int) []ast.Expr {
 	return c.Expr.Args[i : i+1]
 }
 
-// A Def is one assignment to a variable or field.
+// A Def is one assignment to a variable or field. The list of all of them stands for the variable
+// wherever the analysis is flow-insensitive, which it mostly is; see reaching for the exception.
 type Def struct {
 	Kind DefKind
-	// In is the function with the assignment, nil at package level, and Pos its place.
+	// In is the function with the assignment, nil at package level, and Pos its place in the graph of
+	// In.
 	In  *Func
 	Pos token.Pos
-	// Value is what is assigned or, for DefElem and DefKey, ranged over; nil for other kinds. Index says which result
-	// of Value is meant, if that is a call with several.
+	// Value is the assigned expression or, for DefElem and DefKey, the one that is ranged over; nil for
+	// other kinds. If Value is a call with several results, Index is the number of the assigned one.
 	Value ast.Expr
 	Index int
 }
@@ -589,8 +668,8 @@ type Param struct {
 	Operand int
 }
 
-// PosOf is how chains name a place: file name and line, the same on every
-// machine.
+// PosOf is how the chains of summaries name a place: base name of the file, and line. It has no folder,
+// so facts and golden files are the same on every machine.
 func (pkg *Package) PosOf(pos token.Pos) string {
 	p := pkg.Pass.Fset.Position(pos)
 	return filepath.Base(p.Filename) + ":" + strconv.Itoa(p.Line)

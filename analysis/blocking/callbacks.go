@@ -10,9 +10,15 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Functions that are called as elements of a list, such as hooks and callbacks. A loop over the list calls all of
-// them, so the call waits if one of them does. Of the functions that a single variable may hold, by contrast, all
-// must agree.
+// Functions that are called as elements of a list, such as hooks and callbacks. A loop over the list
+// calls all of them, so the call waits if one of them does (together). A variable or field with several
+// possible functions is the opposite case: the call leads to one of them, so only what all do is
+// certain (agreement).
+//
+// Both need to know which functions a list may hold. flow finds them: it follows assignments, append,
+// arguments and results backwards through this package. It takes no account of order, so it finds too
+// many rather than too few; and it says whether it has seen all, for there may be assignments in other
+// packages.
 
 // eachOf lists the functions that c may lead to if it calls an element of a list or map, a field of an element, or a
 // method of one:
@@ -21,6 +27,9 @@ import (
 //		h(loss)         // each function that hooks holds
 //		h.OnBatch(loss) // OnBatch of each type that hooks holds
 //	}
+//
+// It returns nil if c calls something else. Elements that it can't identify are left out: they count as
+// functions that do nothing.
 func eachOf(pkg *Package, c *Call) []FuncValue {
 	if c.API.Kind != tensorapi.Unknown || !c.Dynamic {
 		return nil
@@ -47,6 +56,7 @@ func eachOf(pkg *Package, c *Call) []FuncValue {
 			return nil
 		}
 	}
+	// Which functions the list, or the field of its elements, may hold.
 	var funcs []FuncValue
 	flow(pkg, fun, func(e ast.Expr) bool {
 		v := pkg.FuncValue(e, 0)
@@ -58,9 +68,12 @@ func eachOf(pkg *Package, c *Call) []FuncValue {
 	return funcs
 }
 
-// methodsIn lists the methods that a call of method may lead to, if it is called on an element of the list: those of
-// the types that the package is seen to put into the list. If there may be others, those of all types of the package
-// that implement the interface count.
+// methodsIn lists the methods that a call of method may lead to, if the receiver is an element of the
+// list: those of the types that the package puts into the list. If there may be others, all types of
+// the package that implement the interface count.
+//
+//	hooks := []Hook{&logger{}, saver{}}
+//	for _, h := range hooks { h.OnBatch(loss) } // (*logger).OnBatch and saver.OnBatch
 func methodsIn(pkg *Package, list ast.Expr, method *types.Func) []FuncValue {
 	var funcs []FuncValue
 	known := flow(pkg, list, func(e ast.Expr) bool {
@@ -86,14 +99,19 @@ func methodsIn(pkg *Package, list ast.Expr, method *types.Func) []FuncValue {
 	return funcs
 }
 
-// listOf returns the list or map of which e is another element in each iteration of a loop, or nil: hooks for h in
-// "for _, h := range hooks", and for hooks[i] with a counting i.
+// listOf returns the list or map from which a loop takes e, another element in each iteration; or nil.
+//
+//	for _, h := range hooks { h() }              // hooks, for h
+//	for i := range hooks { hooks[i]() }          // hooks, for hooks[i]
+//	for _, h := range slices.All(hooks) { h() }  // hooks
+//	for h := range maps.Values(hooks) { h() }    // hooks
 func listOf(pkg *Package, e ast.Expr) ast.Expr {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		v := pkg.Local(e)
 		if d := pkg.Defs[v]; v != nil && len(d) == 1 {
 			switch {
+			// An iterator over a list: the element is the second variable, or the first one of Values.
 			case d[0].Kind != DefValue && syntax.IsFunc(pkg.Info.TypeOf(syntax.OrNil(d[0].Value))):
 				c := pkg.Calls[syntax.AsCall(d[0].Value)]
 				if c != nil && isCollection(c.Callee) && len(c.Expr.Args) == 1 && (d[0].Kind == DefElem) == (c.Callee.Name() != "Values") {
@@ -118,8 +136,9 @@ func listOf(pkg *Package, e ast.Expr) ast.Expr {
 	return nil
 }
 
-// AppliesList reports whether l does no more than to go through the list whose elements c calls, and some of these
-// don't wait. Lists of functions, such as options and hooks, are short: l is no loop to look at.
+// AppliesList reports whether l only goes through the list whose elements c calls. Lists of functions,
+// such as options and hooks, are short, so l is no loop to look at. A list of values with methods is
+// different if each of them waits: these are jobs, and there may be many.
 func (pkg *Package) AppliesList(c *Call, l *Loop) bool {
 	s, ok := l.Stmt.(*ast.RangeStmt)
 	if !ok || c.Each == nil {
@@ -142,14 +161,19 @@ func mentionsRange(pkg *Package, e ast.Expr, s *ast.RangeStmt) bool {
 	return pkg.MentionsAny(e, vars)
 }
 
-// flow finds the expressions whose values e may stand for, or hold as elements, as far as this package shows. It
-// follows what is assigned, appended, passed and returned. It shows each expression to leaf, and looks further where
-// leaf returns false. It reports whether leaf has seen all there can be.
+// flow finds the expressions whose values e may stand for, or hold as elements, as far as this package
+// shows. It follows assignments, append, arguments and results backwards. It shows each expression to
+// leaf, and looks behind it where leaf returns false. It reports whether leaf has seen all there can
+// be.
+//
+//	hooks := []func(){save}
+//	hooks = append(hooks, extra...) // flow(hooks) shows hooks, the literal, save, extra, …
 func flow(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool) bool {
 	return flowInto(pkg, e, leaf, make(map[*types.Var]bool))
 }
 
-// flowInto is flow; the variables in seen are being looked at already.
+// flowInto is flow. The variables in seen are being looked at already: one that is met again adds
+// nothing that the first look doesn't find.
 func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
 	e = ast.Unparen(e)
 	if syntax.IsNil(pkg.Info, e) || leaf(e) {
@@ -181,10 +205,13 @@ func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*type
 		id, _ := ast.Unparen(e.Fun).(*ast.Ident)
 		c := pkg.Calls[e]
 		switch {
+		// A conversion, append, or a function of slices and maps: whatever it is given is in the
+		// result.
 		case tv.IsType() || tv.IsBuiltin() && id != nil && id.Name == "append" || c != nil && isCollection(c.Callee):
 			return all(e.Args)
 		case tv.IsBuiltin():
 			return true // make, new
+		// A function of this package: whatever it returns.
 		case c != nil && c.Target != nil && c.Target.Sig.Results().Len() == 1:
 			known := true
 			for _, ret := range c.Target.Returns {
@@ -200,8 +227,8 @@ func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*type
 	return false
 }
 
-// flowIntoVar is flow for what is in v. Of an exported field, and of a parameter of an exported function, others may
-// set what this package doesn't show.
+// flowIntoVar is flow for what is in v. It has not seen all if v is an exported field, or a parameter
+// of a function that other packages can call, or is assigned by something else than a value.
 func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
 	if seen[v] {
 		return true
@@ -220,6 +247,7 @@ func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[
 	if !ok {
 		return known
 	}
+	// A parameter holds what its callers pass.
 	called := false
 	for _, f := range pkg.Funcs {
 		for _, c := range f.Calls {
@@ -235,8 +263,8 @@ func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[
 	return known && called && !ast.IsExported(p.Of.Name)
 }
 
-// together is the summary of a call that leads to each of several functions: what any of them does. Their results stay
-// unknown.
+// together is the summary of a call that leads to each of several functions, one after the other: it
+// does what any of them does. Their results stay unknown.
 func together(funcs []FuncValue) *Summary {
 	var s Summary
 	for _, v := range funcs {
@@ -256,7 +284,9 @@ func together(funcs []FuncValue) *Summary {
 	return &s
 }
 
-// IsHostList reports whether all tensors in a list are made of host data: reading one of these is a copy, and no wait.
+// IsHostList reports whether all tensors in a list are made of host data. To read one of these is a
+// copy and no wait. It is false if some elements may come from elsewhere, and for a list without
+// elements.
 func (pkg *Package) IsHostList(list ast.Expr) bool {
 	found := false
 	known := flow(pkg, list, func(e ast.Expr) bool {

@@ -12,6 +12,22 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
+// Clocks. A program that reads a clock around asynchronous calls measures how long enqueueing takes,
+// unless something waits in between:
+//
+//	start := time.Now()
+//	y := model.Forward(x)          // returns at once
+//	fmt.Println(time.Since(start)) // measures nothing of use
+//
+// The questions here are which calls start and read a clock, and whether a wait lies on all ways
+// between two places. Starts and readings are recognised in local variables, in fields of a stopwatch,
+// across functions that are given the start (Summary.Clocks) or have made it (Summary.Timer), and in
+// functions that measure a function which they are given (Callback.Timed).
+//
+// A place is a token.Pos. The place of a call is its last byte: operands are evaluated before it, so a
+// wait among the operands comes first. Anything that may wait counts as a wait (Syncs), and a loop with
+// a wait counts as passed at least once. Both silence findings that might be right, and cause none.
+
 // IsTimed reports whether f is a literal whose time is taken by the function that it is passed to:
 //
 //	report("train", func() { train(net) })
@@ -24,19 +40,23 @@ func (f *Func) IsTimed() bool {
 	return cb != nil && cb.Timed
 }
 
-// times reports whether f takes the time of c, the call of a function that it was given, and doesn't wait in between.
-// If c returns tensors, f itself is wrong: it could wait for them.
+// times reports whether f takes the time of c, the call of a function that it was given, and doesn't
+// wait between c and the reading.
 //
 //	func report(name string, work func()) {
 //		start := time.Now()
 //		work()
 //		fmt.Println(name, time.Since(start))
 //	}
+//
+// A caller of report is then to blame if work leaves something unfinished. If c returns tensors, f
+// itself could wait for them, and the finding is about f.
 func (f *Func) times(c *Call) bool {
 	starts := f.Starts()
 	if len(starts) == 0 || c.Away || c.unknownStep() {
 		return false
 	}
+	// The last byte of c: its operands have been evaluated.
 	at := c.Expr.End() - 1
 	for g := range f.Tree() {
 		if g != f && g.Runs() != Deferred {
@@ -44,6 +64,7 @@ func (f *Func) times(c *Call) bool {
 		}
 		for _, r := range g.Calls {
 			start, read := g.Elapsed(r)
+			// r reads the clock that f has started at d.
 			for _, d := range starts[start] {
 				if !f.Leads(d.Pos, at, nil) || f.Package.Limits(r) {
 					continue
@@ -54,6 +75,8 @@ func (f *Func) times(c *Call) bool {
 						syncs = append(syncs, s.Expr.End()-1)
 					}
 				}
+				// A deferred literal reads the clock at whatever return f takes, so any wait of f will
+				// do.
 				if g != f && len(syncs) == 0 || g == f && f.Leads(at, read, syncs) {
 					return true
 				}
@@ -63,8 +86,10 @@ func (f *Func) times(c *Call) bool {
 	return false
 }
 
-// addClocks notes in s the clocks that f, a part of owner, reads and somebody else has started: the caller, who passes
-// the start, or the function that owner is written in.
+// addClocks notes in s the clocks that f reads and that somebody else has started. f is a part of
+// owner, whose summary s is. The start may be an operand of owner (Clocks), or a variable of the
+// function that owner is written in (Timer). A clock with a wait before the reading is right, and is
+// not noted.
 //
 //	func since(start time.Time) { fmt.Println(time.Since(start)) }
 func (f *Func) addClocks(s *Summary, owner *Func) {
@@ -89,8 +114,8 @@ func (f *Func) addClocks(s *Summary, owner *Func) {
 	}
 }
 
-// sinceField returns the receiver or parameter of f that has the time in a field since which c tells how much has
-// passed; or nil.
+// sinceField returns the receiver or parameter s of f if c is time.Since(s.start), and f doesn't set
+// the field itself; or nil.
 //
 //	func (s span) end() { log.Print(time.Since(s.start)) }
 func (f *Func) sinceField(c *Call) *types.Var {
@@ -108,10 +133,12 @@ func (f *Func) sinceField(c *Call) *types.Var {
 	return base
 }
 
-// StartedBy returns the call of time.Now that sets a field of what the local variable v holds, where v is declared, or
-// the call of a function of the package that does so; or nil.
+// StartedBy returns the call that starts the clock in v, a local variable with a struct, where v is
+// declared; or nil. It is a call of time.Now, or one of a function of the package whose only return
+// statement has such a call.
 //
-//	s := span{name, time.Now()}
+//	s := span{name, time.Now()} // time.Now()
+//	s := newSpan(name)          // newSpan(name)
 func (f *Func) StartedBy(v *types.Var) *Call {
 	d := f.Package.Defs[v]
 	if len(d) != 1 || d[0].Kind != DefValue || d[0].In != f {
@@ -141,7 +168,8 @@ func (f *Func) StartsClock() bool {
 	})
 }
 
-// nowIn returns the call of time.Now that is a field of the literal e, or of what e points to; or nil.
+// nowIn returns the call of time.Now that is a field of the literal e, or of &e; or nil. The literal
+// may have keys or not.
 func nowIn(pkg *Package, e ast.Expr) *Call {
 	if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok {
 		e = u.X
@@ -198,8 +226,9 @@ func targets(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// Elapsed recognises time.Since(start), time.Now().Sub(start) and end.Sub(start). It returns the variable that holds
-// the start, nil if c is none of these, and the place where the clock is read: that of c, or where end was set.
+// Elapsed recognises time.Since(start), time.Now().Sub(start) and end.Sub(start). It returns the
+// variable with the start, and the place where the clock is read: c itself, or for end the place where
+// that was set. It returns nil if c is none of these.
 func (f *Func) Elapsed(c *Call) (start *types.Var, read token.Pos) {
 	since := syntax.IsTime(c.Callee, "Since")
 	if !since && !syntax.IsTime(c.Callee, "Sub") || len(c.Expr.Args) != 1 {
@@ -233,10 +262,17 @@ func (f *Func) Elapsed(c *Call) (start *types.Var, read token.Pos) {
 	return nil, 0
 }
 
-// WaitingLoops lists the loops of f that have one of the places in them, at which something waits. Work that is
-// enqueued in such a loop is waited for there, but for that of the last iteration, which is little. The loop is taken
-// to run at least once. Loops around start don't count: a wait at their beginning waits for the work of the iteration
-// before.
+// WaitingLoops lists the loops of f in which something waits, at one of the places syncs. Work that
+// such a loop enqueues is waited for there, except for that of the last iteration, which is little. The
+// loop is taken to run at least once.
+//
+//	for _, b := range batches {
+//		loss := step(b)
+//		sum += loss.Item() // waits, so time.Since(start) after the loop is right
+//	}
+//
+// Loops around start don't count: a wait at the beginning of their body waits for the work of the
+// iteration before.
 func (f *Func) WaitingLoops(syncs []token.Pos, start token.Pos) []*Loop {
 	var list []*Loop
 	for _, l := range f.Flow().Loops {
@@ -252,8 +288,10 @@ func (f *Func) InLoop(l *Loop, places ...token.Pos) bool {
 	return slices.ContainsFunc(places, func(p token.Pos) bool { return l.Blocks[f.Flow().BlockAt(p)] })
 }
 
-// Syncs reports whether the call may wait for work that was enqueued after from. A call of which nothing is known may,
-// unless it returns tensors.
+// Syncs reports whether the call may wait for work that was enqueued after from. A read of a tensor
+// that is older than from doesn't. An unknown callee may wait, unless it returns tensors: then it is
+// taken for a step, which enqueues. This errs to the side of a wait, so that rules about clocks stay
+// silent.
 func (c *Call) Syncs(from token.Pos) bool {
 	switch c.API.Kind {
 	case tensorapi.Unknown:
@@ -264,6 +302,7 @@ func (c *Call) Syncs(from token.Pos) bool {
 			}
 		}
 		return true
+	// What a library does with a function is up to that function: see below.
 	case tensorapi.Call:
 	default:
 		return c.API.Kind == tensorapi.WaitAll
@@ -285,11 +324,11 @@ func (c *Call) Syncs(from token.Pos) bool {
 	return false
 }
 
-// unknownStep reports whether c calls a function value that returns tensors. That is a step or a layer, which
-// enqueues.
+// unknownStep reports whether c calls a function value that returns tensors. Such a function is a step
+// or a layer: it enqueues, and is not expected to wait.
 func (c *Call) unknownStep() bool { return c.Dynamic && c.API.Kind == tensorapi.Unknown && c.makes() }
 
-// returnsTensors reports whether c returns tensors, or what holds some, as what loads data does.
+// returnsTensors reports whether c returns tensors, or something that holds some, like a batch.
 func (c *Call) returnsTensors() bool {
 	for v := range c.In.Package.ResultsOf(c).Variables() {
 		if c.In.Package.HoldsTensors(v.Type()) {
@@ -299,8 +338,9 @@ func (c *Call) returnsTensors() bool {
 	return false
 }
 
-// Unfinished returns a call of f between two places that enqueues work, or nil. There must be a way from the call to
-// the second place on which nothing waits and the clock isn't restarted.
+// Unfinished returns a call of f between two places that enqueues work, or nil. There must be a way
+// from from through the call to to on which, after the call, nothing waits and the clock isn't set
+// again. Of several such calls it returns the last one, which is the likeliest to be unfinished.
 func (f *Func) Unfinished(from, to token.Pos, restarts []token.Pos) *Call {
 	var syncs []token.Pos
 	for _, c := range f.Calls {
@@ -321,8 +361,9 @@ func (f *Func) Unfinished(from, to token.Pos, restarts []token.Pos) *Call {
 	return nil
 }
 
-// isReturned reports whether e, in a deferred literal, is a named result of the function around it. Return statements
-// assign it, so it is new there.
+// isReturned reports whether e, in a deferred literal, is a named result of the function around it. A
+// return statement assigns the result just before the literal runs, so it is newer than its assignments
+// tell.
 func (f *Func) isReturned(e ast.Expr) bool {
 	if f.Runs() != Deferred {
 		return false
@@ -336,8 +377,8 @@ func (f *Func) isReturned(e ast.Expr) bool {
 	return false
 }
 
-// isOlder reports whether e is a tensor variable that isn't assigned after pos, and not by another iteration of a loop
-// around pos. A wait for it waits for nothing that was enqueued after pos.
+// isOlder reports whether e is a variable with a tensor that has nothing to do with work enqueued after
+// pos: nothing assigns it after pos, in the text or by another iteration of a loop around pos.
 func (f *Func) isOlder(e ast.Expr, pos token.Pos) bool {
 	pkg := f.Package
 	id, ok := ast.Unparen(e).(*ast.Ident)
@@ -350,8 +391,12 @@ func (f *Func) isOlder(e ast.Expr, pos token.Pos) bool {
 	})
 }
 
-// Leads reports whether control can get from one place to another without passing a place to avoid, or the head of a
-// loop that contains one of these.
+// Leads reports whether control can get from one place to another without passing a place to avoid. A
+// loop with such a place counts as passed once it is entered: its head is avoided as well.
+//
+// Two places in one block are compared by their positions, as the nodes of a block stand in the order
+// in which they run. Otherwise it is a search in the graph, where a block counts as avoided if any of
+// its places is.
 func (f *Func) Leads(from, to token.Pos, avoid []token.Pos) bool {
 	fl := f.Flow()
 	a, b := fl.BlockAt(from), fl.BlockAt(to)
@@ -374,8 +419,8 @@ func (f *Func) Leads(from, to token.Pos, avoid []token.Pos) bool {
 	})
 }
 
-// Limits reports whether an elapsed time is only compared, directly or by way of a variable. It is a deadline then,
-// and measures nothing:
+// Limits reports whether the elapsed time that c returns is only compared, directly or through a
+// variable. Such a clock is a deadline and measures nothing, so it needs no wait:
 //
 //	for time.Since(start) < budget {
 func (pkg *Package) Limits(c *Call) bool {
@@ -395,7 +440,8 @@ func (pkg *Package) Limits(c *Call) bool {
 	}
 }
 
-// onlyCompared reports whether all uses of the local variable lhs are conditions that compare it, and are no race.
+// onlyCompared reports whether each use of the local variable lhs is in the condition of an if, for or
+// case, and none of these is a race.
 func onlyCompared(pkg *Package, lhs ast.Expr, f *Func) bool {
 	v := pkg.Variable(lhs)
 	if v == nil || v.IsField() {
@@ -425,8 +471,8 @@ func onlyCompared(pkg *Package, lhs ast.Expr, f *Func) bool {
 	return uses > 0
 }
 
-// isRace reports whether the elapsed time at cur is compared with another one, to tell which of two is faster. Such a
-// time is no limit.
+// isRace reports whether the elapsed time at cur is compared with another elapsed time, to tell which
+// of two is faster. Such a time is a measurement and no limit.
 //
 //	if time.Since(start) < best {
 func isRace(pkg *Package, cur inspector.Cursor, f *Func) bool {
@@ -436,6 +482,7 @@ func isRace(pkg *Package, cur inspector.Cursor, f *Func) bool {
 			return false
 		}
 		if b, ok := e.(*ast.BinaryExpr); ok && syntax.Negated[b.Op] != 0 {
+			// other is the side of the comparison that cur is not on.
 			other := b.X
 			if other.Pos() <= cur.Node().Pos() && cur.Node().Pos() < other.End() {
 				other = b.Y
@@ -445,7 +492,8 @@ func isRace(pkg *Package, cur inspector.Cursor, f *Func) bool {
 	}
 }
 
-// isElapsed reports whether e is made of an elapsed time, directly or by way of a local variable.
+// isElapsed reports whether an elapsed time occurs in e, or in what was assigned to a local variable in
+// e.
 func (f *Func) isElapsed(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -11,6 +11,21 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
+// One walk over the syntax of a package. It notes what all other files ask for: the functions and
+// literals, the calls in each, and the assignments to each variable and field. Then it finds out what
+// each call calls, in three rounds, because each needs the results of the one before:
+//
+//	loss.Item()              // resolve: by name
+//	step := newStep(net)     // resolve: newStep
+//	step(b)                  // resolveValue: what newStep has returned
+//	for _, h := range hooks {
+//		h(loss)          // eachOf: the functions in hooks
+//	}
+//
+// Assignments are kept as a list for each variable, without their order. Variables that closures share
+// and fields need no further care then: the list has the assignments of all functions. A field stands
+// for the field of all structs of its type, and a list for all of its elements.
+
 // collect walks the package once and notes functions, calls and assignments.
 func collect(pkg *Package, root inspector.Cursor) {
 	for file := range root.Children() {
@@ -51,13 +66,15 @@ func collect(pkg *Package, root inspector.Cursor) {
 	}
 }
 
+// collected are the nodes that walk looks at.
 var collected = []ast.Node{
 	(*ast.FuncDecl)(nil), (*ast.FuncLit)(nil), (*ast.CallExpr)(nil), (*ast.AssignStmt)(nil),
 	(*ast.ValueSpec)(nil), (*ast.RangeStmt)(nil), (*ast.IncDecStmt)(nil), (*ast.ReturnStmt)(nil),
 	(*ast.CompositeLit)(nil), (*ast.UnaryExpr)(nil),
 }
 
-// walk notes the functions, calls, assignments and returns below cur, which belongs to f; f is nil at package level.
+// walk notes the functions, calls, assignments and returns below cur. They belong to f, which is nil at
+// package level. Functions inside are walked by a call of their own, with themselves for f.
 func walk(pkg *Package, cur inspector.Cursor, f *Func) {
 	cur.Inspect(collected, func(c inspector.Cursor) bool {
 		switch n := c.Node().(type) {
@@ -86,6 +103,8 @@ func walk(pkg *Package, cur inspector.Cursor, f *Func) {
 			if n.Value != nil {
 				define(pkg, n.Value, Def{Kind: DefElem, Pos: n.Body.Lbrace, Value: n.X, Index: 1}, f)
 			}
+			// A range over an iterator calls it, with the body as yield. The made-up call is as long as
+			// the iterator, so that the graph has a block for its place.
 			if f != nil && syntax.IsFunc(pkg.Info.TypeOf(n.X)) {
 				x, _ := c.FindNode(n.X)
 				call := &ast.CallExpr{Fun: n.X, Lparen: n.X.End(), Rparen: n.X.End() - 1}
@@ -101,6 +120,7 @@ func walk(pkg *Package, cur inspector.Cursor, f *Func) {
 		case *ast.CompositeLit:
 			composite(pkg, n, f)
 		case *ast.UnaryExpr:
+			// Somebody may assign the variable through the pointer.
 			if n.Op == token.AND {
 				if id, ok := ast.Unparen(n.X).(*ast.Ident); ok {
 					define(pkg, id, Def{Kind: DefOther, Pos: n.Pos()}, f)
@@ -111,7 +131,8 @@ func walk(pkg *Package, cur inspector.Cursor, f *Func) {
 	})
 }
 
-// declare adds a declared function, and walks its body.
+// declare adds a declared function, and walks its body. Functions without a body are in assembly;
+// nothing is known of them.
 func declare(pkg *Package, c inspector.Cursor, n *ast.FuncDecl) {
 	fn, ok := pkg.Info.Defs[n.Name].(*types.Func)
 	if !ok {
@@ -130,6 +151,8 @@ func declare(pkg *Package, c inspector.Cursor, n *ast.FuncDecl) {
 //	func() { f() }()        // ArgOf is the call, ArgNo -1: Once
 //	defer func() { f() }()  // Deferred
 //	each(xs, func() { f() }) // ArgNo 1
+//
+// An outer call is walked before its arguments, so its [Call] is there to note the literal in.
 func literal(pkg *Package, c inspector.Cursor, n *ast.FuncLit, parent *Func) {
 	sig, ok := pkg.Info.TypeOf(n).(*types.Signature)
 	if !ok {
@@ -171,7 +194,8 @@ func literal(pkg *Package, c inspector.Cursor, n *ast.FuncLit, parent *Func) {
 	walk(pkg, body, f)
 }
 
-// addParams notes the receiver and the parameters of f, but for those that a set of operands has no place for.
+// addParams notes the receiver and the first 30 parameters of f. Later ones have no place in a set of
+// [Operands]; such a parameter counts as unknown.
 func addParams(pkg *Package, f *Func) {
 	if r := f.Sig.Recv(); r != nil {
 		pkg.Params[r] = Param{f, tensorapi.Recv}
@@ -181,7 +205,8 @@ func addParams(pkg *Package, f *Func) {
 	}
 }
 
-// call adds a call in f. Conversions and built-ins are none.
+// call adds a call in f. Conversions and built-ins are none, and neither is a call at package level: it
+// runs once, when the program starts, and in no loop.
 func call(pkg *Package, c inspector.Cursor, n *ast.CallExpr, f *Func) {
 	if f == nil {
 		return // package initialisation is no loop
@@ -198,8 +223,9 @@ func call(pkg *Package, c inspector.Cursor, n *ast.CallExpr, f *Func) {
 	pkg.Calls[n] = call
 }
 
-// resolve finds out what a call calls by its name: a function of a library, of another package or of this one, or a
-// method of an interface. It needs the variables that are bound to literals.
+// resolve finds out what c calls by its name: a function of a library, of another package or of this
+// one, or a method of an interface. What it finds are Callee, API and Lib, Target, Impls and the
+// imported summary.
 func resolve(pkg *Package, c *Call) {
 	switch callee := typeutil.Callee(pkg.Info, c.Expr).(type) {
 	case *types.Func:
@@ -208,6 +234,7 @@ func resolve(pkg *Package, c *Call) {
 			c.API, c.Lib = api, lib
 			return
 		}
+		// Facts and bodies are those of the generic function, whatever its type arguments are here.
 		callee = callee.Origin()
 		if types.IsInterface(syntax.RecvType(callee)) {
 			c.Dynamic = true
@@ -224,8 +251,8 @@ func resolve(pkg *Package, c *Call) {
 	}
 }
 
-// resolveValue finds out what is called through a value of function type, and which functions are among the arguments.
-// It needs the callees of other calls, which may have returned these functions.
+// resolveValue finds out what c calls through a value of function type, and which functions are among
+// its arguments. Either may be what another call has returned, so it comes after resolve for all calls.
 func resolveValue(pkg *Package, c *Call) {
 	if c.Callee == nil {
 		if _, lit := ast.Unparen(c.Expr.Fun).(*ast.FuncLit); !lit {
@@ -237,15 +264,18 @@ func resolveValue(pkg *Package, c *Call) {
 			}
 		}
 	}
+	// What a library does with functions that it is given is in its profile.
 	if c.API.Kind != tensorapi.Unknown && c.API.Kind != tensorapi.Call {
 		return
 	}
+	// A method of an interface, perhaps of a value whose type is known here.
 	if c.Callee != nil && c.Dynamic {
 		resolveConcrete(pkg, c)
 	}
 	if less, ok := lessMethod(pkg, c); ok {
 		c.FuncArgs = append(c.FuncArgs, less)
 	}
+	// Literals are in c.Lits already. What is left are functions that are passed by name.
 	for i, arg := range c.Expr.Args {
 		if !syntax.IsFunc(pkg.Info.TypeOf(arg)) {
 			continue
@@ -258,12 +288,15 @@ func resolveValue(pkg *Package, c *Call) {
 			c.FuncArgs = append(c.FuncArgs, FuncArg{i, arg, v})
 		}
 	}
+	// A package with the fact Reaches has summaries that say when a function calls its arguments. For
+	// others, the signature has to do; see signatureCalls.
 	if fn := c.Callee; fn != nil && !c.Dynamic && len(c.Lits)+len(c.FuncArgs) > 0 && fn.Pkg() != nil && fn.Pkg() != pkg.Pass.Pkg {
 		c.foreign = !pkg.Pass.ImportPackageFact(fn.Pkg(), new(Reaches))
 	}
 }
 
-// resolveBound reports whether c calls a local variable that holds a library's method with its receiver, and notes it:
+// resolveBound reports whether c calls a local variable that is set once, to a method value of a
+// library, and if so makes c a call of that method:
 //
 //	get := loss.Item
 //	get()
@@ -288,8 +321,8 @@ func resolveBound(pkg *Package, c *Call) bool {
 	return true
 }
 
-// resolveConcrete finds the method that c, a call through an interface, calls if the value is in a local variable that
-// is assigned once, from another type:
+// resolveConcrete finds the method that c calls through an interface, if the value is in a local
+// variable that is set once, to a value of a concrete type:
 //
 //	var m Meter = &average{}
 //	m.Update(loss) // (*average).Update
@@ -317,8 +350,10 @@ func resolveConcrete(pkg *Package, c *Call) {
 	}
 }
 
-// lessMethod returns the method Less by which c, a call of sort.Sort or heap.Init, compares the elements of its
-// operand.
+// lessMethod returns the method Less by which c, a call of sort.Sort or heap.Init, compares elements.
+// It counts as a function that c is given, since it runs many times and may read:
+//
+//	func (s byLoss) Less(i, j int) bool { return s[i].Item() < s[j].Item() }
 func lessMethod(pkg *Package, c *Call) (FuncArg, bool) {
 	if !syntax.IsSorter(c.Callee) || len(c.Expr.Args) != 1 {
 		return FuncArg{}, false
@@ -334,20 +369,22 @@ func lessMethod(pkg *Package, c *Call) (FuncArg, bool) {
 	return FuncArg{0, &ast.SelectorExpr{X: arg, Sel: &ast.Ident{NamePos: arg.End(), Name: "Less"}}, v}, v.Fn != nil || v.sum != nil
 }
 
-// A FuncValue is what a value of function type is known to be: a function of
-// this package, one with a summary, or what a call returned.
+// A FuncValue is what a value of function type is known to be: a function of this package, one of
+// another package with a summary, or what a call returned. The zero FuncValue means that nothing is
+// known.
 type FuncValue struct {
-	Fn    *Func // of this package, or nil
-	sum   *Summary
-	maker *Call
-	recv  ast.Expr // of a method value
-	first bool     // the receiver of fn is its first argument: a method expression
+	Fn    *Func    // a function of this package, or nil
+	sum   *Summary // the fact about one of another package, or nil
+	maker *Call    // the call that returned it, or nil
+	recv  ast.Expr // the receiver in a method value, loss in loss.Item
+	first bool     // Fn is a method expression, (*T).M: its receiver is the first argument
 }
 
 // IsKnown reports whether anything is known of the value.
 func (v FuncValue) IsKnown() bool { return v != FuncValue{} }
 
-// Summary is what is known of the function; never nil.
+// Summary is what is known of the function; never nil. Its operands are numbered as a caller of the
+// value passes them: see withFirst for method expressions.
 func (v FuncValue) Summary() *Summary {
 	switch {
 	case v.Fn != nil && v.first:
@@ -370,8 +407,9 @@ type FuncArg struct {
 	FuncValue
 }
 
-// FuncValue finds out which function e is: a literal, a function or method by its name, a variable that holds nothing
-// else, or the result of a call. The depth bounds how many variables it looks through.
+// FuncValue finds out which function e is: a literal, a function or method by its name, a variable that
+// is set once, or the result of a call. The depth bounds how many variables it looks through; callers
+// pass 0.
 func (pkg *Package) FuncValue(e ast.Expr, depth int) FuncValue {
 	if depth > 4 {
 		return FuncValue{} // perhaps a variable that is assigned itself
@@ -407,8 +445,10 @@ func (pkg *Package) FuncValue(e ast.Expr, depth int) FuncValue {
 	return FuncValue{}
 }
 
-// methodValue finds out which function e is, if it takes its receiver as the first argument, or belongs to a library:
-// (*T).M, loss.Item, tensor.ItemOf[int64].
+// methodValue finds out which function e is, where FuncValue leaves it open: methods that take their
+// receiver as the first argument, and functions of libraries, which have no [Func].
+//
+//	(*T).M, loss.Item, tensor.ItemOf[int64]
 func methodValue(pkg *Package, e ast.Expr) FuncValue {
 	e = ast.Unparen(e)
 	if x, ok := e.(*ast.IndexExpr); ok {
@@ -448,7 +488,7 @@ func methodValue(pkg *Package, e ast.Expr) FuncValue {
 	return v
 }
 
-// librarySummary makes a summary of a library's function, which e names.
+// librarySummary makes a summary of a library's function, which e names, from what its profile says.
 func librarySummary(pkg *Package, api tensorapi.Func, e ast.Expr) *Summary {
 	s := &Summary{Blocks: api.Waits(), Enqueues: api.Enqueues(), Mutates: api.Kind == tensorapi.Mutate}
 	switch api.Kind {
@@ -461,7 +501,8 @@ func librarySummary(pkg *Package, api tensorapi.Func, e ast.Expr) *Summary {
 	return s
 }
 
-// funcObject returns what is known of a function, or of a variable that holds one and nothing else.
+// funcObject returns what is known of a function, or of a variable that is set once to a function.
+// Library functions have no summary here; see methodValue.
 func funcObject(pkg *Package, obj types.Object, depth int) FuncValue {
 	switch obj := obj.(type) {
 	case *types.Func:
@@ -484,8 +525,8 @@ func funcObject(pkg *Package, obj types.Object, depth int) FuncValue {
 	return FuncValue{}
 }
 
-// maxImplementations is the number of types up to which a method of an
-// interface is taken for what these types agree on.
+// maxImplementations is the number of possible callees up to which a call counts as what they agree on.
+// With more, agreement says hardly anything.
 const maxImplementations = 3
 
 // implementations lists the methods of this package that a call of an interface's method may lead to. It returns nil
@@ -502,7 +543,8 @@ func implementations(pkg *Package, method *types.Func) []*Func {
 	return list
 }
 
-// Implementing lists the methods with the given name of the types of this package that implement an interface.
+// Implementing lists the methods called name of the types of this package that implement an interface.
+// Generic types are left out: which of their instances implement it, nobody asks.
 func (pkg *Package) Implementing(it *types.Interface, name string) []*Func {
 	var list []*Func
 	for _, f := range pkg.Funcs {
@@ -516,8 +558,9 @@ func (pkg *Package) Implementing(it *types.Interface, name string) []*Func {
 	return list
 }
 
-// setTo lists the functions that the package sets the field e to, and reports whether some are methods with their
-// receivers (bound). It returns nil if there are none, more than maxImplementations, or others:
+// setTo lists the functions that the package assigns to the field e. It reports whether some are method
+// values, with receivers of their own (bound). It returns nil if there are none or more than
+// maxImplementations, or if one of the assigned values is unknown:
 //
 //	t.step = slow // t.step() calls one of
 //	t.step = fast // the two
@@ -567,7 +610,8 @@ func assign(pkg *Package, n *ast.AssignStmt, f *Func) {
 	}
 }
 
-// valueOf returns the definition of variable number i by a list of values, which may be one call with several results.
+// valueOf returns the assignment to variable number i by a list of values: value number i, or result
+// number i of the only value, a call.
 func valueOf(values []ast.Expr, i int) Def {
 	if i < len(values) {
 		return Def{Value: values[i], Pos: values[i].Pos()}
@@ -575,8 +619,11 @@ func valueOf(values []ast.Expr, i int) Def {
 	return Def{Value: values[0], Pos: values[0].Pos(), Index: i}
 }
 
-// define notes an assignment to lhs. One to an element, to a field or through a pointer counts as one to the list, the
-// field or the pointer.
+// define notes an assignment to lhs. One to an element or through a pointer counts for the list or the
+// pointer, and one to a field for the field. In stores it counts for the local variable in front as
+// well:
+//
+//	s.items[i] = x // Defs of items, stores of s
 func define(pkg *Package, lhs ast.Expr, d Def, f *Func) {
 	d.In = f
 	v := pkg.Variable(lhs)
@@ -589,7 +636,8 @@ func define(pkg *Package, lhs ast.Expr, d Def, f *Func) {
 	}
 }
 
-// base returns the local variable that e is a part of: x of x.f[i].g.
+// base returns the local variable that e is a part of: x for x.f[i].g. Compare Variable, which returns
+// g.
 func base(pkg *Package, e ast.Expr) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -606,7 +654,8 @@ func base(pkg *Package, e ast.Expr) *types.Var {
 	return nil
 }
 
-// Variable returns the variable or field that an assignment to e sets: f of x.f[i].
+// Variable returns the variable or field that an assignment to e sets: f for x.f[i]. Fields of a
+// generic struct are those of its declaration, so that all instances share one list of assignments.
 func (pkg *Package) Variable(e ast.Expr) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -625,7 +674,7 @@ func (pkg *Package) Variable(e ast.Expr) *types.Var {
 	return nil
 }
 
-// composite notes the fields that a literal of a struct sets.
+// composite notes the fields that a literal of a struct sets, by name or by position.
 func composite(pkg *Package, n *ast.CompositeLit, f *Func) {
 	t := pkg.Info.TypeOf(n)
 	if p, ok := t.Underlying().(*types.Pointer); ok {

@@ -10,8 +10,19 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A Fate says what becomes of tensors, beyond that values are read from them: nothing, or
-// what may need their history. Fates form a set.
+// What becomes of a tensor after it was stored. A rule about kept histories asks: a sum of losses may
+// be differentiated later, and then its history is needed. If only values are read from it, the history
+// is kept for nothing:
+//
+//	total = total.Add(loss)         // keeps the history of each loss
+//	fmt.Println(total.Item() / n)   // for a number
+//
+// The search follows the value forwards, from use to use, through variables, calls and results. It
+// overestimates: a value that is stored where others can see it, or given to an unknown function,
+// counts as escaping, and then no rule complains.
+
+// A Fate says what becomes of tensors. It is a set: the zero Fate means that only values are read from
+// them, and each member is a use that may need the history.
 type Fate uint8
 
 const (
@@ -19,13 +30,13 @@ const (
 	Differentiated                  // operand of Backward, Minimize, Grad or what may call these
 )
 
-// A fortune finds the fate of the tensors in a variable and of what is computed from
-// them by operations that gradients pass.
+// A fortune finds the Fate of the tensors in a variable, and of what gradients reach from there: what
+// is computed from them by operations that gradients go through. One fortune answers one question.
 type fortune struct {
 	*Package
-	of   *types.Var
-	seen map[*types.Var]bool
-	back map[*Func]bool // the functions whose callers are looked at
+	of   *types.Var          // the variable in question; storing something in it changes nothing
+	seen map[*types.Var]bool // the variables whose uses are looked at, or have been
+	back map[*Func]bool      // the functions whose callers are looked at, or have been
 }
 
 // FateOf says what becomes of the tensors in v, a field or a variable that f knows, and of what is computed from them
@@ -39,15 +50,15 @@ func (pkg *Package) FateOf(v *types.Var, f *Func) Fate {
 	return t.variable(v, f)
 }
 
-// FateAt says what becomes of the value of the expression at cur. Storing it in of, which may be nil, is not asked
-// about.
+// FateAt says what becomes of the value of the expression at cur. Storing it in the variable of, which
+// may be nil, is no fate: the caller asks about that variable by itself.
 func (pkg *Package) FateAt(cur inspector.Cursor, of *types.Var) Fate {
 	t := &fortune{pkg, of, make(map[*types.Var]bool), make(map[*Func]bool)}
 	return t.value(cur)
 }
 
-// variable is the fate of what is in v, of all its uses together. What is passed in from outside, or can be seen
-// there, escapes.
+// variable is the fate of what is in v: the union over all uses. The tensor escapes if v is exported, a
+// named result, or a list that the caller has passed in.
 func (t *fortune) variable(v *types.Var, f *Func) Fate {
 	if t.seen[v] {
 		return 0
@@ -76,8 +87,8 @@ func (t *fortune) variable(v *types.Var, f *Func) Fate {
 	return known
 }
 
-// UsesInPackage yields the identifiers that refer to v, a field or a variable of the
-// package, but not those that say which field of a literal is set.
+// UsesInPackage yields the identifiers that refer to v, a field or variable of the package. The keys of
+// struct literals, which only say what is set, are left out.
 func (pkg *Package) UsesInPackage(v *types.Var) func(func(inspector.Cursor) bool) {
 	return func(yield func(inspector.Cursor) bool) {
 		for c := range pkg.Root.Preorder((*ast.Ident)(nil)) {
@@ -99,13 +110,18 @@ func isNamedResult(pkg *Package, v *types.Var, f *Func) bool {
 	return false
 }
 
-// value is the fate of the expression at cur. It goes up the syntax tree as long as the value stays the same or goes
-// on in another one, to where it is stored, passed or returned.
+// value is the fate of the value at cur. It climbs the syntax tree while the value stays the same, or
+// goes into another one, until the value is stored, passed or returned.
+//
+//	return []*tensor.Tensor{(loss)} // from loss up to the return: Escapes, or what callers do with it
+//
+// Syntax that it doesn't know lets the value escape.
 func (t *fortune) value(cur inspector.Cursor) Fate {
 	for {
 		up := cur.Parent()
 		kind, index := cur.ParentEdge()
 		switch n := up.Node().(type) {
+		// The same value, or a part of it.
 		case *ast.ParenExpr, *ast.StarExpr, *ast.SliceExpr, *ast.TypeAssertExpr:
 		case *ast.KeyValueExpr:
 			if kind == edge.KeyValueExpr_Key {
@@ -119,6 +135,7 @@ func (t *fortune) value(cur inspector.Cursor) Fate {
 			if kind != edge.IndexExpr_X {
 				return 0
 			}
+		// Compared, or thrown away.
 		case *ast.BinaryExpr, *ast.ExprStmt:
 			return 0
 		case *ast.CompositeLit:
@@ -163,8 +180,9 @@ func (t *fortune) value(cur inspector.Cursor) Fate {
 	}
 }
 
-// returned is the fate of result number index of a function: what becomes of it at the calls. It escapes if others can
-// call the function, or if it is used as a value.
+// returned is the fate of result number index of the function around the return statement n: what its
+// callers do with it. The result escapes if not all callers are known, as for exported functions,
+// methods and functions that are used as values.
 func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) Fate {
 	f := t.FuncAt(at)
 	if f == nil || f.Lit != nil || ast.IsExported(f.Name) || f.Sig.Recv() != nil || len(n.Results) != f.Sig.Results().Len() || len(t.callers()[f]) == 0 {
@@ -176,6 +194,7 @@ func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) Fa
 	t.back[f] = true
 	decl, _ := f.Cur.Node().(*ast.FuncDecl)
 	var known Fate
+	// Each use of the name must be one of the calls.
 	uses := 0
 	for c := range t.Root.Preorder((*ast.Ident)(nil)) {
 		if fn, ok := t.Info.Uses[c.Node().(*ast.Ident)].(*types.Func); ok && fn.Origin() == t.Info.Defs[decl.Name] {
@@ -196,7 +215,8 @@ func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) Fa
 	return known
 }
 
-// stored is the fate of what is assigned to lhs: that of the variable, if it is a local one that holds tensors.
+// stored is the fate of a value that is assigned to lhs. It is the fate of lhs if that is a local
+// variable for tensors. Fields, package variables and structs let it escape.
 func (t *fortune) stored(lhs ast.Expr, at inspector.Cursor) Fate {
 	v := t.Package.Variable(lhs)
 	switch {
@@ -218,8 +238,9 @@ func isBlank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-// operandOf says what becomes of an operand, at cur, of the call n: its fate or, if result is true, that of the call's
-// result.
+// operandOf says what becomes of the operand at cur of the call n. If result is true, the operand lives
+// on in the result of the call, as x does in x.Add(y), and the caller has to follow that. Otherwise the
+// second result is its fate.
 func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool, _ Fate) {
 	if tv := t.Info.Types[n.Fun]; tv.IsType() {
 		return true, 0
@@ -246,6 +267,8 @@ func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool,
 			if cur.Node() != n.Args[0] {
 				return false, 0 // the first argument is what is differentiated
 			}
+			// A gradient with respect to the variable itself begins there, so the history of the
+			// variable isn't used.
 			for _, x := range n.Args[1:] {
 				if t.Local(x) != t.of {
 					return false, Differentiated
@@ -266,8 +289,9 @@ func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool,
 	return false, Escapes
 }
 
-// given is operandOf for c, the call of a user's function. What is given to a function that returns tensors goes on in
-// these; one that returns none, and waits for the operand, reads its values.
+// given is operandOf for c, the call of a user's function. An operand lives on in the result if that
+// has tensors. If it has none, and the summary says that the function waits for the operand, the
+// function reads its values. In all other cases the operand escapes.
 func (t *fortune) given(c *Call, cur inspector.Cursor) (result bool, _ Fate) {
 	if _, prints := c.Printer(); prints {
 		return false, 0

@@ -13,12 +13,27 @@ import (
 	"golang.org/x/tools/go/cfg"
 )
 
-// MaxTrips is the number of iterations up to which a loop with a constant
-// trip count is no loop to us: waiting twice for two things is not a pattern.
+// The control-flow graph of one function, with what rules and the other files ask of it: dominators,
+// loops, and the block that a place belongs to.
+//
+//	for i := range n { // block 1, the head: dominates 2 and 3
+//		if p(i) {
+//			use(i)     // block 2
+//		}
+//		next()         // block 3, with the edge back to 1: blocks 1 to 3 are the loop
+//	}
+//
+// Graphs of package cfg have statements and conditions as nodes, in the order in which they run. A
+// literal has a graph of its own: it is one node's part in the graph of the function around it.
+
+// MaxTrips is the number of iterations up to which a loop with a constant trip count is Small, and no
+// loop to the rules: to wait twice for two things is not a pattern.
 const MaxTrips = 4
 
-// A Flow is the control-flow graph of one function body with what we ask of
-// it: dominators, natural loops, and the block that a piece of syntax is in.
+// A Flow is the control-flow graph of one function body with what we ask of it: dominators, natural
+// loops, and the block that a piece of syntax is in. Blocks are named by their indexes in Blocks. A
+// block is dead if no way leads to it from the entry, block 0; dead blocks have no dominator and no
+// predecessors.
 type Flow struct {
 	Blocks []*cfg.Block
 	idom   []int32   // immediate dominators; -1 for the entry and dead blocks
@@ -30,17 +45,20 @@ type Flow struct {
 	tags map[ast.Stmt]ast.Expr // of the clauses of switch statements with a tag
 }
 
-// A span says which block a node of the graph is in. Nodes don't overlap, as
-// statements with bodies are not nodes.
+// A span says which block a node of the graph is in. Nodes don't overlap, as statements with bodies are
+// no nodes, so the spans sorted by position can be searched by bisection.
 type span struct {
 	pos, end token.Pos
 	block    int32
 }
 
-// newFlow builds the graph of a body.
+// newFlow builds the graph of the body of fn. A call that never returns, such as panic or os.Exit, ends
+// its block.
 func newFlow(info *types.Info, fn *Func) *Flow {
 	g := cfg.New(fn.Body, func(call *ast.CallExpr) bool { return !syntax.NeverReturns(info, call) })
 	f := &Flow{Blocks: g.Blocks, tags: make(map[ast.Stmt]ast.Expr)}
+	// The graph has only e for "case e" of a switch with a tag. The tag is kept, since the condition is
+	// tag == e.
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SwitchStmt); ok && s.Tag != nil {
 			for _, clause := range s.Body.List {
@@ -78,7 +96,9 @@ func (f *Flow) BlockAt(pos token.Pos) int32 {
 	return f.spans[i].block
 }
 
-// number computes the reverse postorder and the predecessors.
+// number computes the reverse postorder and the predecessors, by a depth-first search from the entry.
+// In this order a block comes before all that it dominates, and an edge of a loop is the only one that
+// leads backwards.
 func (f *Flow) number() {
 	f.Order = make([]int32, len(f.Blocks))
 	f.Preds = make([][]int32, len(f.Blocks))
@@ -104,8 +124,10 @@ func (f *Flow) number() {
 	}
 }
 
-// dominators is the algorithm of Cooper, Harvey and Kennedy, "A Simple, Fast
-// Dominance Algorithm" (2001).
+// dominators computes the immediate dominators by the algorithm of Cooper, Harvey and Kennedy, "A
+// Simple, Fast Dominance Algorithm" (2001): the dominator of a block is what those of its predecessors
+// have in common, until nothing changes. In reverse postorder, two rounds are enough for a body without
+// goto.
 func (f *Flow) dominators() {
 	f.idom = make([]int32, len(f.Blocks))
 	var rpo []int32
@@ -140,6 +162,8 @@ func (f *Flow) dominators() {
 	f.idom[entry] = -1
 }
 
+// meet returns the last block that dominates both a and b. It goes up the tree of dominators from the
+// one that is later in reverse postorder, until both are the same.
 func (f *Flow) meet(a, b int32) int32 {
 	for a != b {
 		if f.Order[a] > f.Order[b] {
@@ -162,8 +186,9 @@ func (f *Flow) Dominates(a, b int32) bool {
 	return b == a
 }
 
-// Reaches reports whether control can get from block a to block b along at
-// least one edge, without passing a block for which avoid is true.
+// Reaches reports whether control can get from block a to block b along at least one edge, without
+// passing a block for which avoid is true. Neither a nor b has to be allowed itself: it is a question
+// about the way between them. Reaches(a, a, never) asks whether a is in a loop.
 func (f *Flow) Reaches(a, b int32, avoid func(int32) bool) bool {
 	seen := make([]bool, len(f.Blocks))
 	work := []int32{a}
@@ -183,9 +208,12 @@ func (f *Flow) Reaches(a, b int32, avoid func(int32) bool) bool {
 	return false
 }
 
-// A Loop is code that may run many times: a natural loop of a function's
-// control-flow graph, or the whole body of a function literal that something
-// calls in a loop, or the whole body of a recursive function.
+// A Loop is code that may run many times. There are three kinds, and a fourth that rules make:
+//
+//   - a natural loop in the graph of a function, which has Blocks and mostly a Stmt;
+//   - the whole body of a literal that its callee calls in a loop (Func.Runs says Looping);
+//   - the whole body of a function that calls itself (Func.Cyclic);
+//   - the whole body of a function that is likely to be called in a loop elsewhere; Why has the reason.
 type Loop struct {
 	// Stmt is the loop's statement, nil if it has none.
 	Stmt ast.Stmt
@@ -197,7 +225,8 @@ type Loop struct {
 	Func   *Func
 	Head   int32
 	Blocks map[int32]bool
-	// Handed reports whether not Func's body is looped over, but a function that a call in it is given.
+	// Handed reports whether the loop is inside a callee: it loops over a function that a call in Func
+	// gives it, by name and not as a literal.
 	Handed bool
 	// Small reports whether it runs at most MaxTrips times.
 	Small bool
@@ -205,7 +234,12 @@ type Loop struct {
 	Why Repeated
 }
 
-// A Repeated says why a function counts as the body of a loop that nobody sees.
+// A Repeated says why a function counts as the body of a loop, though nothing in this package is seen
+// to loop over it. Package sites makes such loops from what the function does:
+//
+//	func (m *meter) Update(loss *tensor.Tensor) { m.sum += loss.Item() } // Accumulating
+//
+// A function like this makes sense only if somebody calls it again and again.
 type Repeated uint8
 
 // The reasons why a function is repeated.
@@ -216,13 +250,15 @@ const (
 	Layered                          // it computes a layer of a model
 )
 
-// Declares reports whether each iteration may have a v of its own: v is declared in l's statement, or l has none.
+// Declares reports whether each iteration may have a v of its own: v is declared in l's statement, or l
+// has none. Other variables carry values from one iteration to the next.
 func (l *Loop) Declares(v *types.Var) bool {
 	return l.Stmt == nil || l.Stmt.Pos() <= v.Pos() && v.Pos() < l.Stmt.End()
 }
 
-// findLoops finds the natural loops: those of the edges whose head dominates
-// their tail. Edges with the same head make one loop.
+// findLoops finds the natural loops. An edge whose head dominates its tail closes one; edges with the
+// same head, as for continue, make one loop. Larger loops come first, so outer ones come before inner
+// ones.
 func (f *Flow) findLoops(info *types.Info, fn *Func) {
 	byHead := make(map[int32]*Loop)
 	for _, tail := range f.Blocks {
@@ -249,6 +285,7 @@ func (f *Flow) findLoops(info *types.Info, fn *Func) {
 // extend adds the blocks from which tail is reached without passing l's head. These are the loop that the edge from
 // tail to head closes.
 func (f *Flow) extend(l *Loop, tail int32) {
+	// Backwards from tail; the head is in Blocks from the start, so the search ends there.
 	work := []int32{tail}
 	for len(work) > 0 {
 		n := work[len(work)-1]
@@ -261,7 +298,8 @@ func (f *Flow) extend(l *Loop, tail int32) {
 	}
 }
 
-// describe sets the statement, the place and the size of l. A loop of gotos has no statement.
+// describe sets the statement, the place and the size of l. A loop of gotos has no statement. A range
+// over a local variable is as long as the only value of the variable.
 func (l *Loop) describe(pkg *Package, head *cfg.Block) {
 	info := pkg.Info
 	switch s := head.Stmt.(type) {
@@ -278,10 +316,14 @@ func (l *Loop) describe(pkg *Package, head *cfg.Block) {
 	}
 }
 
-// ManyTrips is the trip count of loops of which it is not known.
+// ManyTrips is the trip count of a loop whose count is unknown.
 const ManyTrips = 1 << 30
 
-// ForTrips returns the trip count of a loop over constants, such as for i := 0; i < 3; i++, else ManyTrips.
+// ForTrips returns the trip count of a for statement with constant bounds that counts by one; otherwise
+// ManyTrips. It may be 0 or less for a loop that never runs.
+//
+//	for i := 0; i < 3; i++ {} // 3
+//	for i := 9; i >= 0; i-- {} // 10
 func ForTrips(info *types.Info, s *ast.ForStmt) int64 {
 	init, _ := s.Init.(*ast.AssignStmt)
 	cond, _ := s.Cond.(*ast.BinaryExpr)
@@ -294,6 +336,7 @@ func ForTrips(info *types.Info, s *ast.ForStmt) int64 {
 	if !ok1 || !ok2 {
 		return ManyTrips
 	}
+	// The step is one, up or down.
 	n := to - from
 	if post.Tok == token.DEC {
 		n = -n
@@ -321,8 +364,8 @@ func (pkg *Package) OnlyValue(e ast.Expr) ast.Expr {
 	return e
 }
 
-// RangeTrips returns the trip count of a range over x if its type or text says it: a constant, an array, a literal of
-// a list. Else it returns ManyTrips.
+// RangeTrips returns the trip count of a range over x if the type or text of x has it: a constant, an
+// array, a literal of a list. Otherwise it returns ManyTrips.
 func RangeTrips(info *types.Info, x ast.Expr) int64 {
 	tv := info.Types[x]
 	if n, ok := syntax.IntConst(info, x); ok {
@@ -350,7 +393,8 @@ func RangeTrips(info *types.Info, x ast.Expr) int64 {
 // elements.
 func isKeyed(e ast.Expr) bool { _, ok := e.(*ast.KeyValueExpr); return ok }
 
-// Outermost returns the outermost loop of the function around l, or l.
+// Outermost returns the outermost loop around l in the same function, which may be l itself. Loops are
+// sorted by size, so the first that contains l's head is the outermost.
 func (l *Loop) Outermost() *Loop {
 	for _, around := range l.Func.Flow().Loops {
 		if l.Blocks != nil && around.Blocks[l.Head] {
@@ -360,7 +404,8 @@ func (l *Loop) Outermost() *Loop {
 	return l
 }
 
-// returns reports whether control can get from block b to the end of the function. It can't from what ends in a panic.
+// returns reports whether control can get from block b to a return, or to the end of the function. From
+// a block that ends in a panic it can't.
 func (f *Flow) returns(b int32) bool {
 	for _, blk := range f.Blocks {
 		if b >= 0 && blk.Live && blk.Return() != nil && (blk.Index == b || f.Reaches(b, blk.Index, never)) {
@@ -370,9 +415,13 @@ func (f *Flow) returns(b int32) bool {
 	return false
 }
 
-// LoopsAround yields the loops in which the syntax at pos in f runs, inner ones first. After the loops of f it goes on
-// with those around f, if f is a literal that runs where it is written. The body of a literal that is called in a
-// loop, and that of a function that calls itself, are loops as well.
+// LoopsAround yields the loops in which the syntax at pos in f runs, inner ones first: the loops of f,
+// then those of the functions around f while f is a literal that runs where it is written. The body of
+// a literal that is called in a loop, and that of a function that calls itself, are loops as well.
+//
+//	for _, b := range batches {                // second
+//		each(b.parts, func(p part) { use(p) }) // first, if each calls its argument in a loop
+//	}
 func (pkg *Package) LoopsAround(f *Func, pos token.Pos) func(func(*Loop) bool) {
 	return func(yield func(*Loop) bool) {
 		for {
@@ -421,9 +470,11 @@ func recurs(pkg *Package, f *Func, b int32) bool {
 		if r < 0 {
 			continue
 		}
+		// On a path through the call.
 		if r == b || fl.Reaches(b, r, never) || fl.Reaches(r, b, never) {
 			return true
 		}
+		// A second call on one path with it, or the same call again in a loop.
 		for _, other := range append(calls, r) {
 			if fl.Reaches(other, r, never) || fl.Reaches(r, other, never) || other == r && slices.Contains(calls, r) {
 				return true

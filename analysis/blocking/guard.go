@@ -13,7 +13,23 @@ import (
 	"golang.org/x/tools/go/cfg"
 )
 
-// A Guard says how often code under a condition runs.
+// How often the code under a condition runs. A read that only every hundredth iteration comes to costs
+// little, so rules skip what is guarded. The answer has two steps:
+//
+//	if i%100 == 0 && verbose { // Conditions finds the two conditions around the read;
+//		fmt.Println(loss)      // classify says Rarely for each of them
+//	}
+//
+// What decides a block are the edges of the graph that dominate it; what decides an operand of && and
+// || is in the syntax. classify then recognises the ways in which Go programs write "now and then": a
+// remainder, a counter and a threshold, a first time, a clock, a batch that is full, a flag for
+// debugging, an error. Most of them have a function each in this file, with an example.
+//
+// A condition that is not recognised counts as often true (Always). So a rare one of an unknown form
+// gives a finding, which a directive can silence. A frequent one that looks like a rare one hides a
+// finding, and nobody notices; the patterns are therefore narrow.
+
+// A Guard says how often code under a condition runs, compared with the code around the condition.
 type Guard uint8
 
 // The guards, from often to seldom: of several conditions, the greatest counts.
@@ -25,15 +41,19 @@ const (
 
 func (g Guard) String() string { return [...]string{"always", "by data", "rarely"}[g] }
 
-// A Condition is one that holds, or does not hold, wherever some code runs.
+// A Condition is one that has the same outcome whenever some code runs: in the body of an if it holds,
+// and after an if that ends in a return it doesn't.
 type Condition struct {
-	// Expr is the condition, and Holds what it is.
+	// Expr is the condition, and Holds its outcome where the code runs. Expr is nil for a case of a
+	// select.
 	Expr  ast.Expr
 	Holds bool
-	// Block is the block of the control-flow graph that evaluates it; -1 if that is the one with the code.
+	// Block is the block of the control-flow graph that evaluates Expr, or -1 if that is the one with
+	// the code, as for the operand of &&. The block other runs with the opposite outcome; -1: nobody
+	// asks for it.
 	Block int32
-	other int32 // the block that runs otherwise; -1 if it is of no interest
-	// clause is the case of a select statement that was chosen, and expr nil.
+	other int32
+	// clause is the case of a select statement that was chosen, nil for others.
 	clause *ast.CommClause
 }
 
@@ -52,26 +72,33 @@ func (pkg *Package) GuardOf(f *Func, pos token.Pos, l *Loop) Guard {
 	conditions := append(pkg.ShortCircuits(pos), fl.Conditions(fl.BlockAt(pos))...)
 	conditions = append(conditions, pollingLoops(pkg, pos)...)
 	conditions = slices.DeleteFunc(conditions, func(c Condition) bool { return isVerdict(pkg, c.Expr, pos) })
+	// What all steps of the loop have in common makes none of them rare.
 	if l != nil {
 		conditions = withoutStepping(pkg, conditions, l)
 	}
+	// The text of an error is formatted rarely, if any condition decides whether it is.
 	if isComplaint(pkg, pos) && slices.ContainsFunc(conditions, func(c Condition) bool { return l == nil || f != l.Func || c.Divides(l) }) {
 		return Rarely
 	}
 	return guardUnder(pkg, conditions, f, l)
 }
 
-// withoutStepping removes the conditions under which l takes all its steps of training. What runs under the same
-// conditions runs in each step, so these don't make it rare:
+// withoutStepping removes the conditions under which l takes all its steps of training. Code under the
+// same conditions runs in each step, so these don't make it rare:
 //
 //	if (i+1)%accumulate == 0 {
 //		opt.Step()
 //		total += sum.Item() // once for each step
 //	}
+//
+// It removes none if some step is taken in another loop, or if a call trains in a loop of its own: then
+// these conditions are not what divides the iterations into steps.
 func withoutStepping(pkg *Package, conditions []Condition, l *Loop) []Condition {
 	if !slices.ContainsFunc(conditions, func(c Condition) bool { return c.Expr != nil && c.Divides(l) }) {
 		return conditions
 	}
+	// guarded becomes what the conditions of all steps have in common; optimises is whether one of the
+	// steps is an optimiser's, and not only an assignment of a parameter.
 	optimises, guarded := false, conditions
 	elsewhere := pkg.Any(l, func(d *Call) bool {
 		if !d.Steps() {
@@ -123,8 +150,9 @@ func (c Condition) isAmong(list []Condition) bool {
 	return c.Expr != nil && slices.ContainsFunc(list, func(d Condition) bool { return d.Block == c.Block && d.Expr == c.Expr && d.Holds == c.Holds })
 }
 
-// isVerdict reports whether the syntax at pos computes the new value of the variable that the condition e asks. Such a
-// condition holds until something is found, which may be never, so it doesn't make the code rare:
+// isVerdict reports whether the syntax at pos computes the new value of the variable that the condition
+// e asks. Such a condition holds until something is found, which may be never, so code under it isn't
+// rare:
 //
 //	ok = ok && x.Item() > 0 // pos is at x.Item(), e is the first ok
 func isVerdict(pkg *Package, e ast.Expr, pos token.Pos) bool {
@@ -137,8 +165,10 @@ func isVerdict(pkg *Package, e ast.Expr, pos token.Pos) bool {
 	})
 }
 
-// isComplaint reports whether the syntax at pos is an operand of fmt.Errorf or of a method by which a test fails.
-// Programs come to these rarely.
+// isComplaint reports whether the syntax at pos is an operand of fmt.Errorf, or of a method by which a
+// test fails. Programs come to these rarely:
+//
+//	t.Errorf("loss is %v", loss.Item())
 func isComplaint(pkg *Package, pos token.Pos) bool {
 	cur, ok := pkg.Cursor(pos)
 	if !ok {
@@ -169,8 +199,9 @@ func FailsTest(fn *types.Func) bool {
 	return false
 }
 
-// guardUnder is GuardOf for code in f under the given conditions. If f is a literal in l, the conditions around the
-// literal count as well.
+// guardUnder is GuardOf for code in f under the given conditions. If f is a literal that runs as a part
+// of the functions around it, it adds the conditions there, up to the function with the loop l. Of
+// several conditions the rarest decides, as all of them must be met.
 func guardUnder(pkg *Package, conditions []Condition, f *Func, l *Loop) Guard {
 	g := Always
 	for { // f, then the functions around it that it is a part of
@@ -215,8 +246,10 @@ func (c Condition) Divides(l *Loop) bool {
 	return l.Blocks == nil || (c.Block < 0 || l.Blocks[c.Block]) && (c.other < 0 || l.Blocks[c.other])
 }
 
-// ShortCircuits lists the operands that decide whether the expression at pos is evaluated: x in x && y and in x || y,
-// if pos is in y.
+// ShortCircuits lists the operands of && and || that decide whether the expression at pos is evaluated.
+// If pos is in y, that is x, which holds in x && y and doesn't in x || y:
+//
+//	if i%100 == 0 && loss.Item() > limit { // i%100 == 0 holds where loss.Item() runs
 func (pkg *Package) ShortCircuits(pos token.Pos) []Condition {
 	var list []Condition
 	cur, ok := pkg.Cursor(pos)
@@ -234,9 +267,21 @@ func (pkg *Package) ShortCircuits(pos token.Pos) []Condition {
 	return list
 }
 
-// Conditions lists what decides whether block b runs: the conditions whose true or false edge dominates b, inner ones
-// first. A case of a select statement is a condition without an expression. The condition of a loop is none for its
-// body, and the only way out of a loop is none for what follows.
+// Conditions lists what decides whether block b runs: the conditions one of whose edges dominates b,
+// inner ones first. A case of a select statement is a condition without an expression.
+//
+//	if p {          // doesn't hold at b, nor at c
+//		return
+//	}
+//	for more() {    // decides nothing at b: a loop's own condition is not asked
+//		if q {  // holds at b
+//			b()
+//		}
+//	}
+//	c()             // more() decides nothing here either: the loop has no other way out
+//
+// It goes up the tree of dominators. Where a dominator has one predecessor with two successors, all
+// ways to b take the edge between them.
 func (f *Flow) Conditions(b int32) []Condition {
 	var list []Condition
 	target := b
@@ -255,6 +300,7 @@ func (f *Flow) Conditions(b int32) []Condition {
 			continue
 		}
 		if e, ok := p.Nodes[len(p.Nodes)-1].(ast.Expr); ok {
+			// The first successor of a condition is the one where it holds.
 			holds := p.Succs[0] == blk
 			other := p.Succs[0]
 			if holds {
@@ -279,6 +325,7 @@ func (f *Flow) isOnlyExit(p, b, target int32) bool {
 		}
 		for from := range l.Blocks {
 			for _, s := range f.Blocks[from].Succs {
+				// Another way out, unless it ends in a panic.
 				if !l.Blocks[s.Index] && (from != p || s.Index != b) && (f.returns(s.Index) || f.Reaches(s.Index, l.Head, never)) {
 					return false
 				}
@@ -305,6 +352,7 @@ func takesWork(pkg *Package, clause *ast.CommClause) bool {
 		return false
 	}
 	v := pkg.Variable(received.Lhs[0])
+	// With a default the loop does something else meanwhile: what it receives is not its only work.
 	for c := range cur.Enclosing((*ast.SelectStmt)(nil)) {
 		for _, s := range c.Node().(*ast.SelectStmt).Body.List {
 			if s.(*ast.CommClause).Comm == nil {
@@ -313,6 +361,7 @@ func takesWork(pkg *Package, clause *ast.CommClause) bool {
 		}
 		break
 	}
+	// Something in the case uses what was received, and enqueues or waits.
 	takes := false
 	for _, s := range clause.Body {
 		ast.Inspect(s, func(n ast.Node) bool {
@@ -336,8 +385,10 @@ func (pkg *Package) Mentions(e ast.Expr, v *types.Var) bool {
 	return found
 }
 
-// classify says how often the condition e holds, or does not hold if holds is false. It looks through negation, && and
-// ||, variables with one definition, and calls of functions of the package. The depth bounds that.
+// classify says how often the condition e holds or, if holds is false, doesn't hold. It looks through
+// negation, && and ||, variables with one definition, and calls of functions of the package; the depth
+// bounds that. For x && y to hold both must, so the rarer decides; for it not to hold one is enough, so
+// the more frequent decides. It is the other way round for ||.
 func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int) Guard {
 	if depth > 8 {
 		return Always
@@ -360,6 +411,7 @@ func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 		if isRare(pkg, e, holds, f, l) {
 			return Rarely
 		}
+	// Questions with an answer: ready(), set[i], due(i).
 	case *ast.IndexExpr, *ast.CallExpr:
 		if holds && (polls(pkg, e) || l != nil && picks(pkg, e, l)) {
 			return Rarely
@@ -372,6 +424,7 @@ func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 			return Rarely
 		}
 		if v, ok := pkg.Info.Uses[e].(*types.Var); ok {
+			// A name for a condition: last := i == n-1.
 			if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue && !isCall(d[0].Value) {
 				if g := classify(pkg, d[0].Value, holds, f, l, depth+1); g != Always {
 					return g
@@ -388,14 +441,16 @@ func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 		}
 		return Rarely
 	}
+	// The condition itself reads: a rule reports that read, and not the one under the condition as
+	// well.
 	if readsTensorIn(pkg, l, e, depth) {
 		return byData
 	}
 	return Always
 }
 
-// isSpent reports whether the condition e, a variable, holds once: where it holds, l sets it to the opposite constant,
-// and to nothing else anywhere.
+// isSpent reports whether the condition e, a variable, holds only once: where it holds, l sets it to
+// the opposite constant, and l never sets it back.
 //
 //	if first {
 //		fmt.Println(x)
@@ -428,8 +483,12 @@ func isSpent(pkg *Package, e *ast.Ident, holds bool, l *Loop) bool {
 // isCall reports whether e is a call.
 func isCall(e ast.Expr) bool { _, ok := ast.Unparen(e).(*ast.CallExpr); return ok }
 
-// isRare recognises comparisons that rarely hold, or rarely don't: i%100 == 0, err != nil, i == n-1, i < 3,
-// rand.Float64() < 0.01, len(batch) == size. Without a loop, a parameter that is compared may be the caller's counter.
+// isRare recognises comparisons that seldom have the given outcome: i%100 == 0, err != nil, i == n-1, i
+// < 3, rand.Float64() < 0.01, len(batch) == size. A comparison that must not hold is turned into the
+// opposite one first, and a constant is moved to the right, so that each pattern is written once.
+//
+// Without a loop the question is how often calls of f come here. A parameter that is compared with
+// something may be the counter of the caller, so i == n counts as rare.
 func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool {
 	x, y, op := ast.Unparen(e.X), ast.Unparen(e.Y), e.Op
 	if !holds {
@@ -480,7 +539,7 @@ func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 	return false
 }
 
-// mirrored returns the comparison of y with x that is the same as op of x with y.
+// mirrored returns the comparison with its sides exchanged: x < y is y > x.
 func mirrored(op token.Token) token.Token {
 	switch op {
 	case token.LSS:
@@ -495,8 +554,9 @@ func mirrored(op token.Token) token.Token {
 	return op
 }
 
-// isRemainder recognises i % k and i & mask, also by way of a variable that is set to one. A constant remainder by 1
-// or 2 is none: every second iteration is often.
+// isRemainder recognises i % k and i & mask, also through a variable that is set to one of them. A
+// comparison of a remainder with a number holds once in k iterations. For a constant k of 1 or 2 that
+// is often, and doesn't count.
 func isRemainder(pkg *Package, e ast.Expr, depth int) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr:
@@ -512,8 +572,10 @@ func isRemainder(pkg *Package, e ast.Expr, depth int) bool {
 	return false
 }
 
-// isQuotient recognises a whole number that grows with the iterations of l, but slower: i * 100 / n. A condition that
-// it has changed holds rarely.
+// isQuotient recognises a whole number that grows with the iterations of l, but slower. A condition
+// that such a number has changed holds rarely:
+//
+//	if percent := i * 100 / n; percent != last {
 func isQuotient(pkg *Package, e ast.Expr, l *Loop) bool {
 	if v := pkg.Local(e); v != nil {
 		d := pkg.Defs[v]
@@ -555,15 +617,16 @@ func answersRarely(pkg *Package, e ast.Expr, answer bool, f *Func, l *Loop, dept
 	return found
 }
 
-// isPredecessor recognises y as x - 1. The condition x & (x-1) == 0 holds for powers of two.
+// isPredecessor recognises y as x - 1, as in x & (x-1) == 0. That condition holds for powers of two,
+// which get rare as x grows.
 func isPredecessor(x, y ast.Expr) bool {
 	b, ok := ast.Unparen(y).(*ast.BinaryExpr)
 	return ok && b.Op == token.SUB && types.ExprString(ast.Unparen(x)) == types.ExprString(b.X) && types.ExprString(b.Y) == "1"
 }
 
-// Counts reports whether e is an integer variable that counts the iterations of l, or of a loop in l, perhaps with a
-// constant added: the i of for i := range xs, i + 1, n after n++ in the loop. It may be set to constants, but to
-// nothing else.
+// Counts reports whether e is an integer variable that counts the iterations of l, or of a loop in l,
+// perhaps with a constant added: i in for i := range xs, i + 1, n after n++ in the loop. Other
+// assignments in l may only set it to constants, as for a counter that starts again.
 func (pkg *Package) Counts(e ast.Expr, l *Loop) bool {
 	e = ast.Unparen(e)
 	if b, ok := e.(*ast.BinaryExpr); ok && isOffset(pkg.Info, e, b.Op) {
@@ -616,13 +679,14 @@ func (pkg *Package) Varies(e ast.Expr, l *Loop) bool {
 	return found
 }
 
-// IsOperand reports whether v is a parameter of the function literal that is the body of l. It has another value in
-// each iteration.
+// IsOperand reports whether v is a parameter of the literal whose body l is. Such a parameter has
+// another value in each iteration, like the variable of a range clause.
 func (pkg *Package) IsOperand(v *types.Var, l *Loop) bool {
 	return l.Blocks == nil && l.Func.Lit != nil && pkg.Params[v].Of == l.Func
 }
 
-// isThreshold reports whether e is a variable that l assigns only where the condition holds:
+// isThreshold reports whether e is a variable that l assigns only where the condition holds. Then the
+// condition waits for a counter to reach a value that moves on each time:
 //
 //	if i == next {
 //		fmt.Println(x)
@@ -655,14 +719,14 @@ func isThreshold(pkg *Package, e ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	return false
 }
 
-// fills reports whether x is a place that is made once, where it is still nil, and kept:
+// fills reports whether x == nil asks for a place that is filled once and kept, like a cache:
 //
 //	if t.table == nil {
 //		t.table = makeTable()
 //	}
 //
-// A local variable of the function is made anew in each call of it. A field of something that varies in l, and a
-// variable that is set to nil again, are made many times.
+// It does not hold for a local variable, which each call of the function makes anew, for a field of a
+// struct that varies in l, and for a place that is set to nil again: these are filled many times.
 func fills(pkg *Package, x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	v := pkg.Variable(x)
 	cur, ok := pkg.Cursor(cond.Pos())
@@ -681,6 +745,7 @@ func fills(pkg *Package, x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	default:
 		return false
 	}
+	// The body of the if must fill the place, and nothing else may empty it again.
 	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
 		body, made := c.Node().(*ast.IfStmt).Body, false
 		for _, d := range pkg.Defs[v] {
@@ -689,6 +754,7 @@ func fills(pkg *Package, x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 			if !inside && (l == nil || pkg.Contains(l, d.In, d.Pos)) && syntax.IsNil(pkg.Info, syntax.OrNil(d.Value)) {
 				return false // and is made again after that
 			}
+			// l fills the variable elsewhere too, so nil may mean something else.
 			if !inside && l != nil && !v.IsField() && pkg.Contains(l, d.In, d.Pos) {
 				return false
 			}
@@ -698,7 +764,8 @@ func fills(pkg *Package, x ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	return false
 }
 
-// countsDown reports whether x is a variable that l counts down to the constant y, and sets anew where it gets there:
+// countsDown reports whether x is a variable that l counts down to the constant y, and sets back where
+// it has got there:
 //
 //	if left--; left == 0 {
 //		fmt.Println(x)
@@ -730,8 +797,9 @@ func countsDown(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool
 	return false
 }
 
-// pollingLoops lists the conditions of the loops around pos that go on while something is ready. What they read waits
-// for nothing:
+// pollingLoops lists the conditions of the for loops around pos that go on while something is ready. A
+// read of what is ready waits for nothing, so these conditions count for the body, which Conditions
+// leaves out:
 //
 //	for len(queue) > 0 && queue[0].Ready() {
 func pollingLoops(pkg *Package, pos token.Pos) []Condition {
@@ -760,15 +828,15 @@ func holdsWhenReady(pkg *Package, cond ast.Expr) bool {
 	return polls(pkg, cond)
 }
 
-// polls reports whether e asks how far the device has got, as y.Ready() does. What is read when it is done waits for
-// nothing.
+// polls reports whether e asks how far the device has got, as y.Ready() does. A read under this
+// condition waits for nothing, so it counts as rare.
 func polls(pkg *Package, e ast.Expr) bool {
 	c := pkg.Calls[syntax.AsCall(syntax.OrNil(e))]
 	return c != nil && c.API.Kind == tensorapi.Poll
 }
 
-// picks reports whether e asks whether the number of the iteration is one of a set: milestones[i],
-// slices.Contains(milestones, i).
+// picks reports whether e asks whether the number of the iteration is in a set: milestones[i],
+// slices.Contains(milestones, i). A set is taken to be small.
 func picks(pkg *Package, e ast.Expr, l *Loop) bool {
 	switch e := e.(type) {
 	case *ast.IndexExpr:
@@ -781,7 +849,8 @@ func picks(pkg *Package, e ast.Expr, l *Loop) bool {
 	return false
 }
 
-// isFull reports whether x is the length of a list that l empties where it has reached y, which is at least 2:
+// isFull reports whether x is the length of a list that l empties where the length has reached y. Then
+// the code runs once for y elements, and y must be at least 2:
 //
 //	if len(batch) == size {
 //		flush(batch)
@@ -847,8 +916,8 @@ func isIntParam(pkg *Package, e ast.Expr) bool {
 	return ok && basic != nil && basic.Info()&types.IsInteger != 0
 }
 
-// isVerbose recognises conditions that ask whether to say more, by their names: *verbose, testing.Verbose(),
-// logger.Enabled(level), opts.Debug.
+// isVerbose recognises conditions that ask whether to say more: *verbose, testing.Verbose(),
+// logger.Enabled(level), opts.Debug. It goes by their names alone.
 func isVerbose(e ast.Expr) bool {
 	var name string
 	switch e := ast.Unparen(e).(type) {
@@ -870,7 +939,8 @@ func isVerboseName(name string) bool {
 	return strings.Contains(name, "verbose") || strings.Contains(name, "debug") || name == "enabled" || name == "trace"
 }
 
-// isFlag recognises a boolean variable or field. In a function, nobody but its callers knows how often it is set.
+// isFlag recognises a boolean variable or field. It is asked where there is no loop: only the callers
+// of the function know how often the flag is set, so code under it is not held against them.
 func isFlag(info *types.Info, e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident, *ast.SelectorExpr:
@@ -885,8 +955,8 @@ func isBool(t types.Type) bool {
 	return basic != nil && basic.Info()&types.IsBoolean != 0
 }
 
-// readsTime reports whether e uses something of package time: if time.Since(last) > time.Second holds once a second,
-// which is rare.
+// readsTime reports whether e uses something of package time. Such a condition, like time.Since(last) >
+// time.Second, holds once in a while, however fast the iterations are.
 func readsTime(pkg *Package, e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -900,8 +970,13 @@ func readsTime(pkg *Package, e ast.Expr) bool {
 	return found
 }
 
-// asksForTimeOver reports whether e asks whether a time has come: now.After(end), time.Since(start) > limit. Code that
-// runs until then, where e does not hold, is not rare.
+// asksForTimeOver reports whether e asks whether a time has come: now.After(end), time.Since(start) >
+// limit. Where e does not hold, the time is still to come, so code there runs often:
+//
+//	if time.Since(start) > limit {
+//		break
+//	}
+//	train() // often
 func asksForTimeOver(pkg *Package, e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:
@@ -916,7 +991,9 @@ func asksForTimeOver(pkg *Package, e ast.Expr) bool {
 // readsTensor reports whether e depends on a value that was read from a tensor, directly or by way of local variables.
 func readsTensor(pkg *Package, e ast.Expr, depth int) bool { return readsTensorIn(pkg, nil, e, depth) }
 
-// readsTensorIn is readsTensor for values that are read in l; in any place if l is nil.
+// readsTensorIn is readsTensor for values that are read in l, or anywhere if l is nil. It follows local
+// variables to what is assigned to them, up to a depth; callers pass 0. A field may be set by anybody
+// and is not followed.
 func readsTensorIn(pkg *Package, l *Loop, e ast.Expr, depth int) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -10,13 +10,26 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// addHoards notes in the summaries of functions which operands they keep in fields of which only values are read:
-// appended to a list (Hoards), or added up (Sums). Callers that pass a tensor with a history keep that as well.
+// Which functions keep what they are given. A caller that passes a loss with a history to such a
+// function keeps the history, though its own code shows nothing of it:
+//
+//	m.add(loss) // add appends it to m.losses
+//
+// Three facts travel to callers. Keeps: the operand ends up in a container that outlives the call.
+// Hoards and Sums: it ends up in a field of which only values are read, so a number, or a detached
+// tensor, would do as well.
+
+// addHoards notes in the summaries which operands a function appends to a list in a field (Hoards), or
+// adds to a field (Sums), if only values are read from the field. Callers that pass a tensor with a
+// history keep it as well.
 //
 //	func (m *meter) add(loss *tensor.Tensor) {
 //		m.losses = append(m.losses, loss) // Hoards operand 0
 //		m.sum = m.sum.Add(loss)           // Sums operand 0
 //	}
+//
+// It runs after summarize, since FateOf asks what other functions do with the field. Nothing that
+// summarize computes depends on it.
 func addHoards(pkg *Package) {
 	for v, defs := range pkg.Defs {
 		if !v.IsField() || v.Exported() || !IsTensors(v.Type()) {
@@ -37,6 +50,7 @@ func addHoards(pkg *Package) {
 			if c == nil || c.API.Kind != tensorapi.Op {
 				continue
 			}
+			// m.sum is one of the operands, perhaps scaled: then d adds to it.
 			at := slices.IndexFunc(c.AllOperands(), func(e ast.Expr) bool { return pkg.Variable(pkg.Unscaled(e)) == v })
 			for i, e := range c.AllOperands() {
 				if op, ok := asPassed(pkg, e, d.In); ok && at >= 0 && i != at && !pkg.IsLoss(e, d.In) && pkg.FateOf(v, d.In) == 0 {
@@ -47,8 +61,8 @@ func addHoards(pkg *Package) {
 	}
 }
 
-// asPassed returns the operand of f that e is, if e is still what the caller has passed: a parameter that is not
-// assigned before e.
+// asPassed returns the operand of f that e is, if e still has the value which the caller has passed: no
+// assignment to the parameter reaches e.
 func asPassed(pkg *Package, e ast.Expr, f *Func) (Operands, bool) {
 	v := pkg.Local(e)
 	p, ok := pkg.Params[v]
@@ -59,8 +73,9 @@ func asPassed(pkg *Package, e ast.Expr, f *Func) (Operands, bool) {
 	return operands(p.Operand), len(assigned) == 0
 }
 
-// keepers says which of their operands functions put into lists, maps and other containers that outlive the call:
-// fields and variables of the package.
+// keepers says which operands a function puts into lists, maps and other containers that outlive the
+// call: fields and variables of the package. An assignment of a whole field, m.last = loss, keeps only
+// the last one and doesn't count.
 func keepers(pkg *Package) map[*Func]Operands {
 	keep := make(map[*Func]Operands)
 	for v, defs := range pkg.Defs {
@@ -90,8 +105,8 @@ func keepers(pkg *Package) map[*Func]Operands {
 // AllOperands lists the receiver, if there is one, and the arguments.
 func (c *Call) AllOperands() []ast.Expr { return slices.Concat(c.Operand(tensorapi.Recv), c.Expr.Args) }
 
-// IsLoss reports whether e is a parameter with a name such as loss or trainLoss, of an exported method that the
-// package itself doesn't call. Others call it, with what they have differentiated.
+// IsLoss reports whether e is a parameter, named like loss or trainLoss, of an exported method that the
+// package itself doesn't call. Others call it, presumably with a loss that they have differentiated.
 func (pkg *Package) IsLoss(e ast.Expr, f *Func) bool {
 	if _, ok := asPassed(pkg, e, f); !ok || f.Lit != nil || f.Sig.Recv() == nil || !ast.IsExported(f.Name) {
 		return false
@@ -99,7 +114,10 @@ func (pkg *Package) IsLoss(e ast.Expr, f *Func) bool {
 	return len(pkg.callers()[f]) == 0 && strings.HasSuffix(strings.ToLower(pkg.Local(e).Name()), "loss")
 }
 
-// Unscaled returns what e is computed from with numbers alone: avg of avg.MulScalar(0.9).AddScalar(1).
+// Unscaled returns what e is computed from with numbers alone: avg for avg.MulScalar(0.9).AddScalar(1).
+// A moving average is then recognised as a sum like any other:
+//
+//	m.avg = m.avg.MulScalar(0.9).Add(loss) // adds loss to m.avg
 func (pkg *Package) Unscaled(e ast.Expr) ast.Expr {
 	for {
 		c := pkg.Calls[syntax.AsCall(e)]

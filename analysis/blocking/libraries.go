@@ -9,15 +9,19 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// known is what the analysis knows of tensor libraries. Flags are set, in one
-// goroutine, before the analysis begins in many.
+// The profiles that all analyses of the process use: those that come with the module, and those from
+// files that the user names. They are a global because analyzers have no other place for what they
+// share, and flags set them before any analysis starts.
+
+// known is what the process knows of tensor libraries. Flags set files and own in one goroutine, before
+// analyses begin in many; only set changes later, when the first analysis asks for it.
 var known struct {
 	files []string
 	own   []*tensorapi.Profile // of the files
 	set   atomic.Pointer[tensorapi.Set]
 }
 
-// Libraries is the set of libraries that are known.
+// Libraries is the set of known libraries. It is made at the first call, as parsing is not free.
 func Libraries() *tensorapi.Set {
 	if s := known.set.Load(); s != nil {
 		return s
@@ -26,9 +30,8 @@ func Libraries() *tensorapi.Set {
 	return known.set.Load()
 }
 
-// LoadProfiles makes the libraries known that a file tells of, see
-// [tensorapi.Load]. They go before those that come with the module. Using a file
-// again changes nothing.
+// LoadProfiles adds the libraries that a file describes, see [tensorapi.Load]. They are asked before
+// those that come with the module. Loading a file again changes nothing.
 func LoadProfiles(file string) error {
 	if slices.Contains(known.files, file) {
 		return nil
@@ -47,6 +50,6 @@ func LoadProfiles(file string) error {
 	return nil
 }
 
-// IsLibrary reports whether a library has something to say about the package
-// with the given import path, so that what imports it is to be analysed.
+// IsLibrary reports whether a library has something to say about the package with the given import
+// path. Its importers can reach a tensor, and are analysed.
 func IsLibrary(path string) bool { return len(Libraries().About(path)) > 0 }

@@ -9,11 +9,17 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Methods of which only the callers of a function know whether they read: those of values whose
-// type is a type parameter, as in a mean of whatever has an Item, or an interface.
+// Methods of which only callers know whether they read. Two kinds of functions call such methods:
+// generic ones, with a value whose type is a type parameter, and those that are given an interface.
+//
+//	func mean[T interface{ Item() float64 }](list []T) float64 { … } // waits if T is a tensor
+//
+// The summary of the function names the method and the operand (Method). At each call the type of the
+// argument is known, and with it the method: methodWaits makes a wait of it if that method reads its
+// receiver.
 
-// addMethod notes in s that c, in g, calls a method of an operand of g's owner, or a function that does. Whether the
-// method reads, callers know: it depends on the type of what they pass.
+// addMethod notes in s that c, in g, calls a method of an operand of g's owner, or calls a function
+// that does so. Whether the method reads depends on the type of what the callers pass.
 //
 //	func mean[T interface{ Item() float64 }](list []T) (sum float64) {
 //		for _, x := range list {
@@ -21,6 +27,8 @@ import (
 //		}
 //		return sum / float64(len(list))
 //	}
+//
+// Of several calls of one method, one that is not guarded replaces one that is.
 func addMethod(pkg *Package, s *Summary, g *Func, c *Call) {
 	if c.Away || g.Flow().BlockAt(c.Expr.Pos()) < 0 {
 		return
@@ -63,8 +71,8 @@ func addMethod(pkg *Package, s *Summary, g *Func, c *Call) {
 	}
 }
 
-// isOpen reports whether only callers know the methods of a value of type t: a type parameter, an interface with
-// methods other than error, or a list of these.
+// isOpen reports whether only callers know the methods of a value of type t: it is a type parameter, an
+// interface with methods other than error, or a list of these.
 func isOpen(t types.Type) bool {
 	if t == nil {
 		return false
@@ -80,8 +88,8 @@ func isOpen(t types.Type) bool {
 	return elem != nil && isOpen(elem)
 }
 
-// methodWaits lists what c waits for because its callee calls methods of what it is given, and these read their
-// receivers.
+// methodWaits lists what c waits for because its callee calls methods of its operands. The types of
+// what c passes tell which methods these are, and only those count that read their receivers.
 func methodWaits(pkg *Package, c *Call) []CallWait {
 	var list []CallWait
 	for i := range c.Summary().Methods {
@@ -97,8 +105,9 @@ func methodWaits(pkg *Package, c *Call) []CallWait {
 	return list
 }
 
-// readsBy reports whether the method with the given name, of values of type t or of their elements, always reads its
-// receiver once. If it is a user's method, the links lead from it to the read.
+// readsBy reports whether the method called name reads its receiver, once and in every call, for a
+// receiver of type t or for an element of a list of type t. If it is a user's method, the links lead
+// from it to the read.
 func readsBy(pkg *Package, t types.Type, name string) ([]Link, bool) {
 	if t == nil || isOpen(t) {
 		return nil, false

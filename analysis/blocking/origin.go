@@ -11,22 +11,36 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A tracer finds where the tensors that an expression stands for come from.
+// Where tensors come from. A read waits only for work that isn't finished, so what counts is whether
+// the loop around the read has enqueued the work:
 //
-// It is flow-insensitive: a variable stands for everything that is assigned to
-// it anywhere, a container for everything that is put into it, a field for
-// everything that the package assigns to that field of any struct.
+//	x := model.Forward(in)
+//	for range n {
+//		y := step()
+//		y.Item() // Fresh: waits for the step of this iteration
+//		x.Item() // not: only the first iteration can wait
+//	}
 //
-// With a loop, only what happens in the loop counts: a tensor that was made
-// before the loop is not what an iteration waits for. Without one, parameters
-// stand for what the caller passes.
+// A tracer follows an expression backwards, through variables, fields, lists, views and the results of
+// functions. It ignores the order of assignments and takes one field for the fields of all structs, so
+// it may call a tensor fresh that isn't, if one variable is used for both. What it doesn't know has no
+// origin, so it may also miss one.
+
+// A tracer finds where the tensors that an expression stands for come from. It answers one question and
+// is thrown away.
+//
+// It is flow-insensitive: a variable stands for all that is assigned to it anywhere, a container for
+// all that is put into it, a field for all that the package assigns to that field of any struct.
+//
+// With a loop, only what happens in the loop counts: a tensor that was made before the loop is not what
+// an iteration waits for. Without a loop, parameters stand for what the caller passes.
 type tracer struct {
 	*Package
-	loop *Loop
-	fn   *Func // whose operands are meant, without a loop
-	seen map[*types.Var]bool
+	loop *Loop               // nil: the origin in terms of fn's operands
+	fn   *Func               // the function whose operands the origin names, if there is no loop
+	seen map[*types.Var]bool // the variables that were asked about; a second time adds nothing
 
-	inputs bool // what the loop receives counts as pending
+	inputs bool // whether what the loop receives from a channel counts as pending
 }
 
 // OriginOf says where the tensors that e stands for come from: from operations that may not be finished, or from
@@ -46,8 +60,8 @@ func newTracer(pkg *Package, f *Func) *tracer {
 	return &tracer{Package: pkg, fn: f.Owner(), seen: make(map[*types.Var]bool)}
 }
 
-// Fresh reports whether e, evaluated in l, may stand for a tensor that l has enqueued the work for. What was made
-// before the loop is not fresh: the first iteration that asks for it waits, and the others don't.
+// Fresh reports whether e, evaluated in l, may stand for a tensor whose work l has enqueued. A tensor
+// from before the loop is not fresh: the first iteration that reads it waits, and the others don't.
 func (pkg *Package) Fresh(e ast.Expr, in *Func, l *Loop) bool {
 	t := tracer{Package: pkg, loop: l, seen: make(map[*types.Var]bool)}
 	return t.expr(e, 0, in).Pending
@@ -66,6 +80,7 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 		if v, ok := t.Info.ObjectOf(e).(*types.Var); ok {
 			return t.variable(v)
 		}
+	// A field: what the package assigns to it, and what comes with the struct if others assign it.
 	case *ast.SelectorExpr:
 		if v, ok := t.Info.ObjectOf(e.Sel).(*types.Var); ok {
 			o := t.variable(v.Origin())
@@ -106,8 +121,9 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 	return Origin{}
 }
 
-// variable returns the origin of what is in v. A variable, field or package variable that is being asked about already
-// adds nothing.
+// variable returns the origin of what is in v: the union over what was passed for it, what is assigned
+// to it, and what is assigned to its fields and elements. A variable that was asked about before adds
+// nothing, so cycles of assignments end.
 func (t *tracer) variable(v *types.Var) Origin {
 	if t.seen[v] || !t.HoldsTensors(v.Type()) && !isOpen(v.Type()) {
 		return Origin{}
@@ -134,7 +150,8 @@ func (t *tracer) variable(v *types.Var) Origin {
 		case t.loop == nil, t.Contains(t.loop, d.In, d.Pos):
 			o = o.union(t.expr(d.Value, d.Index, d.In))
 		case shared && t.CalledFrom(t.loop, d.In):
-			// A function called in the loop assigns it.
+			// A function that the loop calls assigns it. That function's text is not in the loop, so a tracer
+			// without a loop has to say what the value is.
 			outside := tracer{Package: t.Package, seen: maps.Clone(t.seen)}
 			o.Pending = o.Pending || outside.expr(d.Value, d.Index, d.In).Pending
 		}
@@ -148,8 +165,9 @@ func (t *tracer) variable(v *types.Var) Origin {
 	return o
 }
 
-// call returns the origin of result number i of the call e: what a library says its function does, what the summary
-// says of a user's function, or what a conversion converts.
+// call returns the origin of result number i of the call e. For a library's function, the kind in its
+// profile decides; for a user's function, its summary; a conversion has the origin of what it converts.
+// With a loop, calls outside of the loop give nothing.
 func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 	if tv := t.Info.Types[e.Fun]; tv.IsType() {
 		return t.expr(e.Args[0], 0, in)
@@ -180,8 +198,8 @@ func (t *tracer) call(e *ast.CallExpr, i int, in *Func) Origin {
 	return Origin{}
 }
 
-// isReadAhead recognises the methods of a backlog that take what its functions will read: later.Read(t). To read it
-// elsewhere waits.
+// isReadAhead recognises the methods by which a backlog takes a tensor that a later function reads:
+// later.Read(t). To read it anywhere else waits for the tensor.
 func isReadAhead(c *Call) bool {
 	switch c.Callee.Name() {
 	case "Read", "ReadF64", "ReadI64":
@@ -216,8 +234,8 @@ func (t *tracer) result(c *Call, i int) Origin {
 	return Origin{}
 }
 
-// isCollection recognises functions of the packages slices and maps. They return elements of what they are given, or
-// iterate over them.
+// isCollection recognises functions of the packages slices and maps. What they return, or yield, are
+// elements of what they are given.
 func isCollection(fn *types.Func) bool {
 	if fn == nil || fn.Pkg() == nil {
 		return false
@@ -226,7 +244,8 @@ func isCollection(fn *types.Func) bool {
 	return path == "slices" || path == "maps"
 }
 
-// translate replaces the operands of c's callee in an origin by the origins of what c passes for them.
+// translate expresses an origin from the summary of c's callee in terms of the caller: each operand is
+// replaced by the origin of what c passes for it.
 func (t *tracer) translate(o Origin, c *Call) Origin {
 	in := Origin{Pending: o.Pending}
 	for op := tensorapi.Recv; op < 31; op++ {
@@ -246,8 +265,8 @@ func (t *tracer) operand(c *Call, op int) Origin {
 	return o
 }
 
-// parameter returns the origin of what is passed to a literal by the function that it is given to, as the summary of
-// that one says:
+// parameter returns the origin of a parameter of a literal: of what the callee passes when it calls the
+// literal, as its summary says.
 //
 //	each(batches, func(b batch) { use(b.x) }) // b comes from batches
 func (t *tracer) parameter(p Param) Origin {
@@ -265,8 +284,8 @@ func (t *tracer) parameter(p Param) Origin {
 	return t.translate(cb.Args[p.Operand], c)
 }
 
-// element returns the origin of variable number i of a loop over x: an element of a list, what is received from a
-// channel, or what an iterator yields. An index has none.
+// element returns the origin of variable number i in a range over x: the elements of a list, what
+// arrives on a channel, or what an iterator yields. An index stands for no tensor.
 func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
 	if syntax.IsChan(t.Info.TypeOf(x)) {
 		return t.received(x, in)
@@ -294,13 +313,15 @@ func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
 	return Origin{}
 }
 
-// received returns the origin of what a loop receives from a channel. It is pending if that is asked for.
+// received returns the origin of what is received from ch. It is pending only for [Package.Arrives], as
+// work that another goroutine has enqueued is not the loop's own.
 func (t *tracer) received(ch ast.Expr, in *Func) Origin {
 	return Origin{Pending: t.inputs && t.IsInput(ch, in)}
 }
 
-// IsInput reports whether others send tensors, or what holds some, to the function on the channel ch, and it reads one
-// after the other. It doesn't if it runs on a goroutine of its own: it is the reader beside a loop that enqueues then.
+// IsInput reports whether others send tensors to the function on the channel ch, which is a parameter
+// or field. It is false if the function runs on a goroutine of its own. Then it is likely to be the
+// reader beside a loop that enqueues, where waiting is what it is for.
 func (pkg *Package) IsInput(ch ast.Expr, in *Func) bool {
 	t := pkg.Info.TypeOf(ch)
 	if !syntax.IsChan(t) || !pkg.HoldsTensors(t.Underlying().(*types.Chan).Elem()) {
@@ -313,8 +334,9 @@ func (pkg *Package) IsInput(ch ast.Expr, in *Func) bool {
 	return !pkg.IsSpawned(in.Owner(), 0)
 }
 
-// IsSpawned reports whether f, or a function that calls it, is started by go, by sync.WaitGroup.Go or by an errgroup,
-// as far as this package shows. Depth bounds how many callers up it looks.
+// IsSpawned reports whether f, or a function that calls it, is started on a goroutine of its own, as
+// far as this package shows: by go, sync.WaitGroup.Go or an errgroup. Depth bounds how many callers up
+// it looks; callers pass 0.
 func (pkg *Package) IsSpawned(f *Func, depth int) bool {
 	if f.ArgOf != nil {
 		if c := pkg.Calls[f.ArgOf]; c != nil && (IsGo(c) || syntax.StartsGoroutine(c.Callee)) {
@@ -324,6 +346,7 @@ func (pkg *Package) IsSpawned(f *Func, depth int) bool {
 	if f.Parent != nil && pkg.IsSpawned(f.Parent, depth) {
 		return true
 	}
+	// f by name: go f(), wg.Go(f), or a function that calls f and is started so.
 	for _, g := range pkg.Funcs {
 		for _, c := range g.Calls {
 			handed := syntax.StartsGoroutine(c.Callee) && slices.ContainsFunc(c.FuncArgs, func(arg FuncArg) bool { return arg.Fn == f })
@@ -350,7 +373,8 @@ func (t *tracer) builtin(e *ast.CallExpr, in *Func) Origin {
 // pointers.
 func (pkg *Package) HoldsTensors(typ types.Type) bool { return holds(pkg, typ, 4) }
 
-// holds is HoldsTensors down to a depth. Answers for the whole depth are cached.
+// holds is HoldsTensors down to a depth, which ends the search in recursive types. Only answers for the
+// whole depth are cached: others may be no for lack of depth.
 func holds(pkg *Package, typ types.Type, depth int) bool {
 	if IsTensor(typ) {
 		return true
@@ -382,8 +406,9 @@ func holds(pkg *Package, typ types.Type, depth int) bool {
 	return found
 }
 
-// Contains reports whether the syntax at pos, which belongs to f, runs in each iteration of l. Literals that are
-// called where they are written are part of what surrounds them.
+// Contains reports whether the syntax at pos, which belongs to f, runs in the iterations of l. A
+// literal that runs where it is written is part of what surrounds it. A block of the loop counts,
+// whatever its condition; see GuardOf for that.
 func (pkg *Package) Contains(l *Loop, f *Func, pos token.Pos) bool {
 	for f != nil {
 		if f == l.Func {
@@ -397,8 +422,8 @@ func (pkg *Package) Contains(l *Loop, f *Func, pos token.Pos) bool {
 	return false
 }
 
-// Any reports whether a call with the given property runs in l. The call that loops over the body of l counts, and the
-// one that an iterator's range clause makes.
+// Any reports whether a call with the given property runs in l. That includes the call that loops over
+// a literal, if the literal is the body of l, and the call of the iterator that l ranges over.
 func (pkg *Package) Any(l *Loop, has func(*Call) bool) bool {
 	if l.Blocks == nil && l.Func.Runs() == Looping && has(pkg.Calls[l.Func.ArgOf]) {
 		return true
@@ -413,7 +438,8 @@ func (pkg *Package) Any(l *Loop, has func(*Call) bool) bool {
 	return false
 }
 
-// CalledFrom reports whether a call in l leads to f, by way of functions of the package.
+// CalledFrom reports whether a call in l leads to f, directly or through other functions of the
+// package. A literal that runs as part of a function counts as that function.
 func (pkg *Package) CalledFrom(l *Loop, f *Func) bool {
 	if f == nil {
 		return false
@@ -422,7 +448,8 @@ func (pkg *Package) CalledFrom(l *Loop, f *Func) bool {
 	return pkg.Any(l, func(c *Call) bool { return c.Target != nil && leadsTo(pkg, c.Target, f) })
 }
 
-// leadsTo reports whether a call of from may call to, at whatever depth. The answers for from are cached.
+// leadsTo reports whether a call of from may call to, at whatever depth. The set of functions that from
+// leads to is computed once.
 func leadsTo(pkg *Package, from, to *Func) bool {
 	if from == to {
 		return true
@@ -438,7 +465,7 @@ func leadsTo(pkg *Package, from, to *Func) bool {
 	return reached[to]
 }
 
-// reach adds to reached all functions of the package that from calls, and those that these call.
+// reach adds to reached all functions of the package that from calls, directly or through others.
 func reach(pkg *Package, from *Func, reached map[*Func]bool) {
 	for _, f := range from.Parts() {
 		for _, c := range f.Calls {

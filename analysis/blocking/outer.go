@@ -11,9 +11,21 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// What tells a loop over epochs, in which a wait costs little, from one over
-// batches, whose iterations may have loops of their own: over parameters, over
-// the steps of a sequence, over parts of the batch.
+// Which loops are worth a finding. A wait in a loop over batches stops the device once per batch; one
+// in a loop over epochs stops it once per epoch, which costs nothing to speak of:
+//
+//	for range epochs {                  // outer: IsOuter
+//		for _, b := range batches { // a pass over data: isPass
+//			for _, layer := range net { // parts of a model: OverParts
+//				…
+//			}
+//		}
+//		fmt.Println(total.Item())
+//	}
+//
+// Loops don't say what they are over, so this file goes by signs: types of elements, what is assigned,
+// whether the loop trains, whether its data is the same in each iteration of the loop around it. No
+// sign is proof. Where the signs are missing, l is no outer loop, and rules report its waits.
 
 // IsOuter reports whether l is an outer loop as seen from c, like one over epochs, in which a wait costs little: most
 // iterations make a pass over data that c is no part of, or call something that trains in a loop of its own.
@@ -24,6 +36,9 @@ import (
 //		}
 //		fmt.Println(epoch, total.Item())
 //	}
+//
+// The inner loop must not contain c: a wait for a batch, inside the loop over batches, is what costs.
+// And it must run in most iterations; a rare evaluation doesn't make a loop over steps an outer one.
 func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 	// A loop inside l that is a pass over data, and that c is not in.
 	for f := range l.Func.Tree() {
@@ -41,6 +56,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 	// Or a call in l that trains in a loop of its own.
 	return pkg.Any(l, func(d *Call) bool {
 		if d.iter != nil && ast.Stmt(d.iter) == l.Stmt {
+			// An iterator that calls the body after each pass makes l an outer loop.
 			cb := d.Callback(0) // the loop of the iterator is l itself
 			return cb == nil && d.Summary().Trains || cb != nil && cb.Slow
 		}
@@ -48,46 +64,54 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 	})
 }
 
-// recurs reports whether the call is what makes the whole body of l's function a loop: a function that calls itself.
-// What it leads to is the work of other iterations.
+// recurs reports whether the call is the recursion that makes the whole body of l's function a loop.
+// What such a call leads to is the work of other iterations, not of this one.
 func (c *Call) recurs(l *Loop) bool {
 	return l.Blocks == nil && l.Func.Runs() != Looping && c.Target != nil && c.Target.SCC == l.Func.SCC
 }
 
-// isPass reports whether the loop m goes through data, as one over batches does. Around is the loop around m, or the
-// whole body of its function. The cases, in this order:
+// isPass reports whether the loop m goes through data, as one over batches does. Around is the loop
+// around m, or the whole body of its function. The first of these that applies decides:
 //
-// Loops over the parts of a model, searches and loops that enqueue nothing are no passes. A loop that trains is one,
-// unless the loop around it takes the steps and m goes through no data of its own, as the updates of a critic do. A
-// loop without a post statement that waits in each iteration goes on until something has happened: it is one. Any
-// other loop is one if it goes through data, nothing around it trains, and it doesn't compute a tensor from the one of
-// the iteration before, as a loop over the steps of a sequence does.
+//   - A loop over the parts of a model, a search, and a loop that enqueues nothing are no passes.
+//   - A loop that trains is one. The exception is a loop with no data of its own inside one that takes
+//     steps itself: the extra updates of a critic are part of a step.
+//   - A loop without a post statement that waits in each iteration goes on until something has
+//     happened. It is one.
+//   - Any other loop is one if it goes through data, nothing around it trains, and it is not recurrent:
+//     a loop over the steps of a sequence is one computation.
 func isPass(pkg *Package, m, around *Loop) bool {
 	if m.Small || pkg.OverParts(m) || IsSearch(pkg, m) || !pkg.Any(m, func(d *Call) bool { return d.Enqueues() && !d.recurs(around) }) {
 		return false
 	}
+	// A loop that trains.
 	if pkg.Any(m, (*Call).Steps) {
 		return !pkg.StepsItself(around) || pkg.OverData(m, around)
 	}
+	// A loop that goes on until something has happened.
 	if s, ok := m.Stmt.(*ast.ForStmt); ok && s.Post == nil && pkg.Any(m, func(d *Call) bool { return d.API.Kind == tensorapi.Read || len(d.Summary().Waits) > 0 }) {
 		return true
 	}
+	// Any other loop.
 	return !pkg.Any(around, func(d *Call) bool { return d.Steps() && pkg.GuardOf(d.In, d.Expr.Pos(), around) != Rarely }) &&
 		pkg.OverData(m, around) && !recurrent(pkg, m)
 }
 
-// isChunk reports whether the loop m does some steps of one computation, which l goes on with in each iteration: the
-// state is of neither loop, m alone assigns it, and m uses nothing that l makes. What l does after m, it does once for
-// so many steps.
+// isChunk reports whether the loop m does some steps of a computation that l continues in each
+// iteration. What l does after m, it does once for many steps:
 //
 //	for !done {
 //		for range 100 { u = u.Add(flow(u)) }
 //		done = u.Norm().Item() < eps // once per 100 steps
 //	}
+//
+// It is one if a tensor that is declared outside of both loops is computed from itself in m, and m uses
+// nothing that l assigns outside of m.
 func isChunk(pkg *Package, m, l *Loop) bool {
 	if m.Small || m.Stmt == nil || l.Stmt == nil || pkg.StepsItself(l) || pkg.OverParts(m) || pkg.OverData(l, l.Func.WholeLoop()) {
 		return false
 	}
+	// own is whether m uses a variable that l assigns outside of m.
 	own := false
 	ast.Inspect(m.Stmt, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
@@ -113,8 +137,8 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 	return false
 }
 
-// Steps reports whether the call may take a step of training, as opt.Step() and p.Set(x) do, also by way of functions
-// that it calls. Computing gradients and setting a rate are none.
+// Steps reports whether the call may take a step of training, as opt.Step() and p.Set(x) do, directly
+// or through functions that it calls. Computing gradients, and setting a rate or a seed, are no steps.
 func (c *Call) Steps() bool {
 	if c.API.Kind != tensorapi.Mutate {
 		return c.Summary().Steps || c.anyArg(func(s *Summary) bool { return s.Steps }) || c.anyLit((*Call).Steps)
@@ -128,7 +152,7 @@ func (c *Call) Steps() bool {
 	return true
 }
 
-// StepsItself reports whether most iterations of l take a step of training that is in no loop inside l.
+// StepsItself reports whether most iterations of l take a step of training outside of all loops in l.
 func (pkg *Package) StepsItself(l *Loop) bool {
 	return pkg.Any(l, func(d *Call) bool {
 		if !d.Steps() || d.Summary().Trains || pkg.GuardOf(d.In, d.Expr.Pos(), l) == Rarely {
@@ -156,8 +180,8 @@ func (pkg *Package) OverParts(m *Loop) bool {
 	return ok && computes(pkg, Iterated(pkg.Info.TypeOf(s.X)))
 }
 
-// Iterated returns the type of what a loop over a value of type t is about: the elements of a list, the last of the
-// variables that an iterator yields. Of others it returns the invalid type.
+// Iterated returns the type of what a loop over a value of type t is about: the elements of a list, or
+// the last variable that an iterator yields. For other types it returns the invalid type.
 func Iterated(t types.Type) types.Type {
 	if elem := syntax.ElementType(t); elem != nil {
 		return elem
@@ -170,9 +194,10 @@ func Iterated(t types.Type) types.Type {
 	return types.Typ[types.Invalid]
 }
 
-// assignsPart reports whether the call assigns a cell, or the cells of an optimiser, that is another one in each
-// iteration of m.
+// assignsPart reports whether the call assigns a cell, or the cells of an optimiser, and each iteration
+// of m has another one: p.Set(…) in a loop over p does, net.bias.Set(…) doesn't.
 func assignsPart(pkg *Package, d *Call, m *Loop) bool {
+	// The cells: the receiver of Set, or whatever a user's function is given that can be set.
 	var operands []ast.Expr
 	if d.API.Kind == tensorapi.Mutate {
 		operands = d.Operand(tensorapi.Recv)
@@ -182,8 +207,8 @@ func assignsPart(pkg *Package, d *Call, m *Loop) bool {
 	return slices.ContainsFunc(operands, func(e ast.Expr) bool { return pkg.Varies(e, m) })
 }
 
-// isCell recognises types that hold one tensor and can be given another, such as *tensor.Param: they have the methods
-// Value and Set of a library.
+// isCell recognises types that hold one tensor and can be given another, such as *tensor.Param: those
+// with the methods Value and Set of a library. A type of a user that embeds such a cell counts as well.
 func isCell(pkg *Package, t types.Type) bool {
 	if t == nil || IsTensor(t) {
 		return false
@@ -200,15 +225,17 @@ func isCell(pkg *Package, t types.Type) bool {
 	return value && set
 }
 
-// OverData reports whether m goes through data. That is a range over batches, over a channel or over what is the same
-// for each iteration of the loop around it; a loop whose counter is an index, a bound of a slice or an argument that
-// fetches a part; or one that asks for the next part in its condition or body:
+// OverData reports whether m goes through data. Around is the loop around m. There are three ways: a
+// range over batches, over a channel, or over something that is the same in each iteration of around; a
+// counter that is used as an index, as a bound of a slice, or as an argument that fetches a part; a
+// condition or body that asks for the next part:
 //
 //	for _, b := range batches {}
 //	for i := 0; i < n; i += size { x := data[i : i+size] }
 //	for loader.Next() {}
 //
-// Lists that m assigns are a state, and lists of tensors in a loop over tensors are weights. Neither are data.
+// Lists that m assigns are a state, and lists of tensors in a loop over tensors are weights. Neither
+// are data.
 func (pkg *Package) OverData(m, around *Loop) bool {
 	// First what the loop's clauses say: what it ranges over, or a condition that asks for more.
 	var body ast.Node
@@ -270,22 +297,23 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 	return found
 }
 
-// assignsIn reports whether m assigns to the list e or its elements. Such a list is a state, like weights, and no
-// data.
+// assignsIn reports whether m assigns to the list e or to its elements. Then e is a state, like
+// weights, and no data.
 func assignsIn(pkg *Package, m *Loop, e ast.Expr) bool {
 	v := pkg.Variable(e)
 	return v != nil && slices.ContainsFunc(pkg.Defs[v], func(d Def) bool { return pkg.Contains(m, d.In, d.Pos) })
 }
 
-// overTensors reports whether l ranges over tensors, or over what holds some. These are the data then; lists of
-// tensors in its iterations are weights or the like.
+// overTensors reports whether l ranges over tensors, or over structs or lists with tensors. Then these
+// are the data, and a list of tensors that an iteration goes through is weights or the like.
 func overTensors(pkg *Package, l *Loop) bool {
 	s, ok := l.Stmt.(*ast.RangeStmt)
 	return ok && pkg.HoldsTensors(Iterated(pkg.Info.TypeOf(s.X)))
 }
 
-// fetches reports whether the call takes a part of data: data.Batch(i) where counters has i, or loader.Next(). Neither
-// the receiver nor a tensor among the arguments may be made by the iteration of the loop around it.
+// fetches reports whether the call takes a part of data: data.Batch(i), where counters has i, or
+// loader.Next(). Neither the receiver nor an argument with tensors may depend on the iteration of
+// around: a call with these computes something.
 func fetches(pkg *Package, c *Call, counters map[types.Object]bool, around *Loop) bool {
 	if c == nil || c.API.Kind != tensorapi.Unknown && c.API.Kind != tensorapi.View {
 		return false
@@ -314,8 +342,8 @@ func fetches(pkg *Package, c *Call, counters map[types.Object]bool, around *Loop
 	return holds && (named || len(c.Expr.Args) == 0 && !c.Summary().Enqueues)
 }
 
-// IsData reports whether t is a type of what a loop over data goes through: tensors, what holds some, strings, and
-// other things that are no numbers and don't compute.
+// IsData reports whether a loop over data may go through values of type t: tensors, structs with
+// tensors, strings and others. Numbers are counters, and types that compute are layers.
 func (pkg *Package) IsData(t types.Type) bool {
 	basic, ok := t.Underlying().(*types.Basic)
 	return !computes(pkg, t) && (!ok || basic.Info()&types.IsString != 0)
@@ -332,8 +360,14 @@ func (pkg *Package) MentionsAny(e ast.Expr, vars map[types.Object]bool) bool {
 	return found
 }
 
-// dependsOnIteration reports whether e, in l, is made of something that each iteration of l has anew, directly or by
-// way of variables. A call alone makes nothing new: data that is shuffled in each epoch is the same data.
+// dependsOnIteration reports whether e is made of something that each iteration of l has anew, directly
+// or through variables. A call alone makes nothing new: data that is shuffled in each epoch is the same
+// data.
+//
+//	for epoch := range epochs {
+//		list := shuffled(data) // doesn't depend on the iteration
+//		part := data[epoch]    // does
+//	}
 func dependsOnIteration(pkg *Package, e ast.Expr, l *Loop) bool {
 	seen := make(map[*types.Var]bool)
 	var depends func(e ast.Expr) bool
@@ -364,7 +398,7 @@ func dependsOnIteration(pkg *Package, e ast.Expr, l *Loop) bool {
 	return depends(e)
 }
 
-// bodyOf returns the body of a for or range statement.
+// bodyOf returns the body of a for or range statement, the statements that a Loop can have.
 func bodyOf(loop ast.Stmt) *ast.BlockStmt {
 	if s, ok := loop.(*ast.ForStmt); ok {
 		return s.Body
@@ -372,11 +406,14 @@ func bodyOf(loop ast.Stmt) *ast.BlockStmt {
 	return loop.(*ast.RangeStmt).Body
 }
 
-// recurrent reports whether m computes a tensor from the one of the iteration before, like the state of a network or a
-// power iteration. Adding to it, comparing it and joining it with something don't count:
+// recurrent reports whether m computes a tensor from the one that the iteration before has computed,
+// like the state of a network or a power iteration. To add to a tensor, compare it or join it doesn't
+// count:
 //
 //	h = cell.Forward(x, h) // recurrent
 //	sum = sum.Add(loss)    // not
+//
+// The iterations of a recurrent loop can't be reordered or batched, so it is one long computation.
 func recurrent(pkg *Package, m *Loop) bool {
 	for v, defs := range pkg.Defs {
 		if !IsTensor(v.Type()) || m.Stmt != nil && m.Stmt.Pos() <= v.Pos() && v.Pos() < m.Stmt.End() {
@@ -391,7 +428,8 @@ func recurrent(pkg *Package, m *Loop) bool {
 	return false
 }
 
-// gathers reports whether e is an operation, such as Add or Concat, one of whose operands is the tensor in v.
+// gathers reports whether e adds the tensor in v to something, joins it or compares it: e is an
+// operation such as Add or Concat, and exactly one of its operands mentions v.
 func gathers(pkg *Package, e ast.Expr, v *types.Var) bool {
 	c := pkg.Calls[syntax.AsCall(e)]
 	if c == nil || c.API.Kind != tensorapi.Op {
@@ -411,8 +449,9 @@ func gathers(pkg *Package, e ast.Expr, v *types.Var) bool {
 	return at == 1
 }
 
-// IsSearch reports whether l looks for a number, as a line search does: a value that it reads ends it, and it carries
-// nothing from one iteration to the next but numbers that it steps. Such a loop is short, and part of a step:
+// IsSearch reports whether l looks for a number, as a line search does. A value that it reads must end
+// it, and all that it carries from one iteration to the next must be numbers which it steps. Such a
+// loop is short, and part of a step:
 //
 //	for rate := 1.0; loss(rate).Item() > limit; rate /= 2 {}
 func IsSearch(pkg *Package, l *Loop) bool {
@@ -425,6 +464,7 @@ func IsSearch(pkg *Package, l *Loop) bool {
 			continue // each iteration has its own
 		}
 		for _, d := range defs {
+			// A number may be carried on, unless it was read.
 			steps := syntax.IsNumeric(v.Type()) && (d.Kind != DefValue || !readsTensor(pkg, d.Value, 0))
 			if !steps && pkg.Contains(l, d.In, d.Pos) && carries(pkg, l, d, v) {
 				return false
@@ -434,7 +474,8 @@ func IsSearch(pkg *Package, l *Loop) bool {
 	return true
 }
 
-// endsByValue reports whether a comparison with a value that was read from a tensor decides whether l goes on.
+// endsByValue reports whether a condition that can leave l compares a value that was read from a
+// tensor.
 func endsByValue(pkg *Package, l *Loop) bool {
 	fl := l.Func.Flow()
 	for b := range l.Blocks {
@@ -449,7 +490,9 @@ func endsByValue(pkg *Package, l *Loop) bool {
 	return false
 }
 
-// comparesValue reports whether e, or an operand of its && and ||, compares a number that was read from a tensor.
+// comparesValue reports whether e compares a number that was read from a tensor, itself or in an
+// operand of && and ||. Only comparisons of numbers count: a loop that asks for err != nil doesn't
+// search for a value.
 func comparesValue(pkg *Package, e ast.Expr) bool {
 	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
 	if !ok {
@@ -461,8 +504,9 @@ func comparesValue(pkg *Package, e ast.Expr) bool {
 	return syntax.IsNumeric(pkg.Info.TypeOf(b.X)) && readsTensor(pkg, b, 0)
 }
 
-// carries reports whether d, an assignment to v in l, depends on what an earlier iteration has assigned to v: v += 1,
-// or v = f(w) after w = v.
+// carries reports whether d, an assignment to v in l, may use the value that an earlier iteration has
+// assigned to v: v += 1, or v = f(w) after w = v. It ignores the order of the assignments in l, so it
+// also says yes where this iteration has assigned v before.
 func carries(pkg *Package, l *Loop, d Def, v *types.Var) bool {
 	seen := make(map[*types.Var]bool)
 	var depends func(e ast.Expr) bool
@@ -488,7 +532,8 @@ func carries(pkg *Package, l *Loop, d Def, v *types.Var) bool {
 	return d.Kind != DefValue || depends(d.Value)
 }
 
-// computes reports whether values of type t map tensors to tensors, by a call or by a method, or hold a parameter.
+// computes reports whether values of type t are layers or parameters: functions from tensors to
+// tensors, types with such a method, or types with the method Value of a parameter.
 func computes(pkg *Package, t types.Type) bool {
 	if sig, ok := t.Underlying().(*types.Signature); ok {
 		return mapsTensors(sig)
@@ -525,7 +570,8 @@ func mapsTensors(sig *types.Signature) bool {
 	return takes && makes
 }
 
-// encloses reports whether m, a loop of f, is inside l.
+// encloses reports whether m, a loop of f, is inside l. In one graph, the blocks of m must be a proper
+// part of those of l; in a literal in l, the literal must run in l.
 func encloses(pkg *Package, l, m *Loop, f *Func) bool {
 	if f != l.Func {
 		return pkg.Contains(l, f, token.NoPos)

@@ -13,6 +13,16 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
+// Which calls print their operands. To format a tensor reads all of its elements, so fmt.Println(loss)
+// waits like loss.Item(), only that nobody sees it. Three things have to be found out: whether the
+// callee formats its arguments, whether it does so with this one (%p and %T don't), and whether
+// formatting the argument comes to a tensor.
+//
+//	fmt.Printf("%d: %v\n", i, loss)               // yes
+//	slog.Info("step", slog.Any("loss", loss))     // yes
+//	slog.Debug("step", "loss", loss)              // no: off by default
+//	fmt.Println(struct{ loss *tensor.Tensor }{y}) // no: prints the address
+
 // A Printer is a function that formats its arguments, from the parameter First on.
 type Printer struct {
 	First  int
@@ -22,8 +32,8 @@ type Printer struct {
 	JSON bool
 }
 
-// printerOf recognises functions that format their arguments: those of fmt, log, log/slog, testing, encoding/json and
-// the template packages, and those that a profile lists.
+// printerOf recognises functions that format their arguments: those of fmt, log, log/slog, testing,
+// encoding/json and the template packages, and those that a profile lists as printers.
 func printerOf(fn *types.Func) (Printer, bool) {
 	if fn == nil || fn.Pkg() == nil {
 		return Printer{}, false
@@ -73,7 +83,8 @@ func printerOf(fn *types.Func) (Printer, bool) {
 	return p, true
 }
 
-// Printer says which arguments the callee formats. Calls that log for debugging, which is off by default, format none.
+// Printer says which arguments the callee formats: by its name or, for a user's function, by its
+// summary. Calls that log for debugging format none, as that is off by default.
 func (c *Call) Printer() (Printer, bool) {
 	if p, ok := printerOf(c.Callee); ok {
 		return p, !c.isDebugLog()
@@ -110,12 +121,13 @@ func isAttr(fn *types.Func) bool {
 	return false
 }
 
-// forwards returns the Printer that f is because c, in its part g, prints the last parameters of f; or nil.
+// forwards returns the Printer that f is, because the call c prints the last parameters of f; or nil.
+// The call is in g, a part of f.
 //
 //	func logf(format string, args ...any) { log.Printf(format, args...) }
 //
-// One whose name says that it is for debugging is none, nor one that prints under a condition, makes an error or does
-// not return.
+// Some functions print and are no Printer all the same: those whose name speaks of debugging, and those
+// that print under a condition, make an error of it, or don't return. Their callers are not to blame.
 func forwards(pkg *Package, f, g *Func, c *Call) *Printer {
 	p, ok := c.Printer()
 	if !ok || f.Sig.Params().Len() == 0 || c.Expr.Ellipsis.IsValid() != f.Sig.Variadic() {
@@ -128,6 +140,7 @@ func forwards(pkg *Package, f, g *Func, c *Call) *Printer {
 		return nil
 	}
 	last := f.Sig.Params().Len() - 1
+	// f is a Printer of its last parameter, or of its last ones if it is not variadic.
 	own := Printer{First: last, Format: -1, JSON: p.JSON}
 	if !f.Sig.Variadic() {
 		own.First = firstPassedOn(pkg, f, formatted(pkg, c), last)
@@ -145,8 +158,8 @@ func forwards(pkg *Package, f, g *Func, c *Call) *Printer {
 	return &own
 }
 
-// firstPassedOn returns the number of the first parameter from which on all, up to the last, are of interface types
-// and among args. It returns last+1 if there is none.
+// firstPassedOn returns the number of the first parameter in the tail of f's parameters that c prints:
+// all from it up to last are of interface types and among args. It returns last+1 if there are none.
 func firstPassedOn(pkg *Package, f *Func, args []ast.Expr, last int) int {
 	first := last + 1
 	for first > 0 && types.IsInterface(f.Sig.Params().At(first-1).Type()) &&
@@ -156,7 +169,8 @@ func firstPassedOn(pkg *Package, f *Func, args []ast.Expr, last int) int {
 	return first
 }
 
-// passedOn returns the number of the parameter that e is, if that is never assigned; else -1.
+// passedOn returns the number of the parameter of f that e is, or -1. A parameter that f assigns
+// anywhere is none.
 func passedOn(pkg *Package, f *Func, e ast.Expr) int {
 	v := pkg.Local(e)
 	p, ok := pkg.Params[v]
@@ -166,8 +180,8 @@ func passedOn(pkg *Package, f *Func, e ast.Expr) int {
 	return p.Operand
 }
 
-// Printed lists the arguments of c that it formats and that show a tensor: a tensor, or something with tensors in
-// elements or exported fields.
+// Printed lists the arguments of c whose formatting comes to a tensor: a tensor, or something with
+// tensors in elements or in exported fields.
 func (pkg *Package) Printed(c *Call) []ast.Expr {
 	var args []ast.Expr
 	p, _ := c.Printer()
@@ -179,13 +193,15 @@ func (pkg *Package) Printed(c *Call) []ast.Expr {
 	return args
 }
 
-// formatted lists the arguments that c formats by value. An argument for %T, %p or a profile's verb for metadata isn't
-// one; of slog.Any("loss", loss) it is loss. It lists none if the format is no constant.
+// formatted lists the arguments that c formats by value. It leaves out those for %T and %p, and for the
+// verb by which a library prints metadata (%i). Of slog.Any("loss", loss) it lists loss. If the format
+// is no constant it lists none.
 func formatted(pkg *Package, c *Call) []ast.Expr {
 	p, ok := c.Printer()
 	if !ok || c.Expr.Ellipsis.IsValid() {
 		return nil
 	}
+	// One verb for each argument, if there is a format.
 	var verbs []byte
 	if p.Format >= 0 && p.Format < len(c.Expr.Args) {
 		v := pkg.Info.Types[c.Expr.Args[p.Format]].Value
@@ -219,8 +235,8 @@ func unwrapped(pkg *Package, e ast.Expr) []ast.Expr {
 	return args
 }
 
-// isListOf reports whether e is a literal of a list with a value in it that shows a tensor, whatever its element type
-// says: map[string]any{"loss": loss}.
+// isListOf reports whether e is a literal of a list or map with a value that shows a tensor, though the
+// element type doesn't say so: map[string]any{"loss": loss}.
 func isListOf(pkg *Package, e ast.Expr, json bool) bool {
 	e = ast.Unparen(e)
 	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {
@@ -260,8 +276,10 @@ func parseVerbs(format string) (verbs []byte, ok bool) {
 	return verbs, true
 }
 
-// shows reports whether formatting a value of type t, by package fmt or as JSON, formats a tensor. Depth bounds how
-// far it looks into elements and fields. Package fmt prints unexported fields as addresses, and JSON leaves them out.
+// shows reports whether formatting a value of type t, by package fmt or as JSON, comes to a tensor.
+// Depth bounds how far it looks into elements and fields; callers pass 3 for an argument. A type with a
+// method of its own for formatting shows nothing. Package fmt prints unexported fields as addresses,
+// and follows a pointer only at the top; JSON leaves unexported fields out, and follows all pointers.
 func shows(pkg *Package, t types.Type, json bool, depth int) bool {
 	if t == nil {
 		return false
@@ -305,7 +323,7 @@ func shows(pkg *Package, t types.Type, json bool, depth int) bool {
 	return false
 }
 
-// ownMethods lists the methods by which a type formats itself.
+// ownMethods lists the methods by which a type says how it is formatted.
 func ownMethods(json bool) []string {
 	if json {
 		return []string{"MarshalJSON", "MarshalText"}

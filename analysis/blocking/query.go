@@ -13,7 +13,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// What rules ask about functions and calls that are in no loop.
+// What rules ask about functions and calls outside of loops: what kind of function it is (a test, a
+// benchmark), whether it certainly makes a tensor of its own, and which of its parameters it compares.
 
 // Preorder yields the nodes of the given types in the functions of the package, in the order of the source.
 func (pkg *Package) Preorder(nodes ...ast.Node) iter.Seq[inspector.Cursor] {
@@ -47,7 +48,8 @@ func (f *Func) PassedTo() *Call {
 	return f.Package.Calls[f.ArgOf]
 }
 
-// Value returns the cursor of the call with the parentheses around it. Its parent is what uses the value.
+// Value returns the cursor of the call with the parentheses around it. The parent of this cursor is the
+// syntax that uses the value.
 func (c *Call) Value() inspector.Cursor {
 	cur := c.Cur
 	for syntax.IsParen(cur.Parent().Node()) {
@@ -87,8 +89,8 @@ func (f *Func) Benchmark() *types.Var {
 	return nil
 }
 
-// IsTest reports whether f, or a function around it, has a parameter by which a test fails. It is part of a test, in
-// whatever file it is.
+// IsTest reports whether f, or a function around it, has a parameter by which a test fails, such as a
+// *testing.T. Then it is part of a test, whatever the name of its file.
 func (f *Func) IsTest() bool {
 	for g := range f.In() {
 		for v := range g.Sig.Params().Variables() {
@@ -100,8 +102,10 @@ func (f *Func) IsTest() bool {
 	return false
 }
 
-// MadeBy lists the calls of a library that may have made the tensor which e stands for. It returns nil if the tensor
-// may come from anywhere else, such as a parameter or a field.
+// MadeBy lists the calls that may have made the tensor in e, if it was certainly made by one of them:
+// by an operation, or by a function that always makes one. It returns nil if the tensor may come from
+// elsewhere, such as a parameter or a field. Nobody else has a tensor that is made so, unless it was
+// passed on since.
 func (pkg *Package) MadeBy(e ast.Expr) []*ast.CallExpr {
 	calls, ok := madeBy(pkg, e, make(map[*types.Var]bool))
 	if !ok {
@@ -110,7 +114,8 @@ func (pkg *Package) MadeBy(e ast.Expr) []*ast.CallExpr {
 	return calls
 }
 
-// alwaysMakes reports whether each call of f returns a tensor that f has made.
+// alwaysMakes reports whether each call of f returns a tensor that this call has made. Functions that
+// call themselves are left out, for each would rely on the other.
 func alwaysMakes(pkg *Package, f *Func, seen map[*types.Var]bool) bool {
 	if f == nil || f.Cyclic || f.Sig.Results().Len() != 1 || len(f.Returns) == 0 {
 		return false
@@ -124,8 +129,9 @@ func alwaysMakes(pkg *Package, f *Func, seen map[*types.Var]bool) bool {
 	})
 }
 
-// handedMakes reports whether c calls a parameter of a function that only this package can call, and each of its calls
-// passes a function that makes a tensor:
+// handedMakes reports whether c calls a function that c's own function is given, and all that the
+// package gives it make tensors. The function must not be exported, or used as a value: then all of its
+// calls are known.
 //
 //	func settle(x *tensor.Tensor, f func(*tensor.Tensor) *tensor.Tensor) { … f(x) … }
 //	settle(x, (*tensor.Tensor).Cos)
@@ -136,6 +142,7 @@ func handedMakes(pkg *Package, c *Call, seen map[*types.Var]bool) bool {
 	if !ok || !isParam || ast.IsExported(f.Name) || op < 0 {
 		return false
 	}
+	// Each use of the name of f must be a call, for all arguments to be known.
 	callers := pkg.callers()[f]
 	uses := 0
 	for cur := range pkg.Root.Preorder((*ast.Ident)(nil)) {
@@ -148,7 +155,7 @@ func handedMakes(pkg *Package, c *Call, seen map[*types.Var]bool) bool {
 	})
 }
 
-// isMaker reports whether each call of the function e makes a tensor.
+// isMaker reports whether each call of the function e returns a tensor that this call has made.
 func isMaker(pkg *Package, e ast.Expr, seen map[*types.Var]bool) bool {
 	v := pkg.FuncValue(e, 0)
 	if !v.IsKnown() {
@@ -157,7 +164,8 @@ func isMaker(pkg *Package, e ast.Expr, seen map[*types.Var]bool) bool {
 	return alwaysMakes(pkg, v.Fn, seen) || v.Fn == nil && v.Summary().Makes
 }
 
-// madeBy is MadeBy, and ok is false where MadeBy returns nil. The variables in seen are being asked about already.
+// madeBy is MadeBy; ok is false where MadeBy returns nil. Variables in seen are being asked about, and
+// add nothing: v = v.Exp() alone doesn't say where v comes from, but the first assignment does.
 func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.CallExpr, ok bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:
@@ -202,13 +210,16 @@ func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 	return nil, false
 }
 
-// makesTensor reports whether f always returns one tensor, which it has made.
+// makesTensor reports whether f has one result, a tensor that each call has made: Summary.Makes.
 func makesTensor(pkg *Package, f *Func) bool {
 	return f.Sig.Results().Len() == 1 && IsTensor(f.Sig.Results().At(0).Type()) && alwaysMakes(pkg, f, make(map[*types.Var]bool))
 }
 
-// compared returns the operands of f that f compares with each other by == or !=, or elements of them. Their types tell
-// only the callers what that means.
+// compared returns the operands of f that f compares with each other by == or !=, themselves or their
+// elements. Only types that callers choose count. If a caller chooses tensors, handles are compared and
+// not values:
+//
+//	func same[T comparable](x, y T) bool { return x == y }
 func compared(pkg *Package, f *Func) Operands {
 	var all Operands
 	for v := range f.Sig.Params().Variables() {
@@ -229,7 +240,8 @@ func compared(pkg *Package, f *Func) Operands {
 	return all
 }
 
-// paramOf returns the number of the parameter of f that e is, or an element of; or -1.
+// paramOf returns the number of the parameter of f that e is, or is an element of; or -1. The depth
+// bounds the range clauses that it looks through.
 func paramOf(pkg *Package, f *Func, e ast.Expr, depth int) int {
 	if x, ok := ast.Unparen(e).(*ast.IndexExpr); ok {
 		return paramOf(pkg, f, x.X, depth)
@@ -248,8 +260,8 @@ func paramOf(pkg *Package, f *Func, e ast.Expr, depth int) int {
 	return -1
 }
 
-// IsFunc reports whether the callee is a library's function with the given name, which has no import path: "Try",
-// "Tensor.Item".
+// IsFunc reports whether the callee is the library function with the given name, written without import
+// path: "Try", "Tensor.Item".
 func (c *Call) IsFunc(name string) bool {
 	return c.API.Kind != tensorapi.Unknown && strings.HasSuffix(strings.ReplaceAll(c.API.Name, ")", ""), "."+name)
 }

@@ -8,9 +8,19 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Plans lists the operands of c that say what it builds. Of a library's function these are the receiver and the fixed
-// parameters, as variadic ones are what it is used on. Of a user's function they are what it passes on to such a
-// function.
+// Which calls build something that one could keep: an operation that is fused, a graph that is
+// compiled. To build it anew in each iteration costs far more than to use it. A rule may say so only if
+// the result is the same each time, so the questions here are what it is built of, and whether that can
+// change.
+//
+//	for _, x := range xs {
+//		square := tensor.Fuse("square", 1, body) // built of a constant and body: settled
+//		y = square(x)
+//	}
+
+// Plans lists the operands of c that say what it builds. For a library's function these are the
+// receiver and the fixed parameters; the variadic ones are what the result is used on. For a user's
+// function they are what it passes on to such a function, as its summary says.
 //
 //	square := tensor.Fuse("square", 1, func(x ...*kernel.Expr) *kernel.Expr { return x[0].Mul(x[0]) })
 func (c *Call) Plans() []ast.Expr {
@@ -37,8 +47,9 @@ func (c *Call) Plans() []ast.Expr {
 	return append(list, c.Expr.Args[:min(n, len(c.Expr.Args))]...)
 }
 
-// builtOf says from which operands of f the call c, in its part g, builds something. It returns false for ok if c may
-// build nothing, as where it fills a cache, or something else in each call of f.
+// builtOf says from which operands of f the call c builds something. The call is in g, a part of f. ok
+// is false if a call of f may build nothing, as when it fills a cache, or may build something else each
+// time.
 func builtOf(pkg *Package, f, g *Func, c *Call) (of Operands, ok bool) {
 	if c.Away || !Libraries().Rebuilds(c.Callee) && !c.Summary().Builds {
 		return 0, false
@@ -53,6 +64,8 @@ func builtOf(pkg *Package, f, g *Func, c *Call) (of Operands, ok bool) {
 			return 0, false // it may fill a cache
 		}
 	}
+	// made reports whether e depends on nothing but operands of f and settled variables. It notes the
+	// operands in of.
 	seen := make(map[*types.Var]bool)
 	var made func(e ast.Expr) bool
 	made = func(e ast.Expr) bool {
@@ -69,10 +82,13 @@ func builtOf(pkg *Package, f, g *Func, c *Call) (of Operands, ok bool) {
 			seen[v] = true
 			p, isParam := pkg.Params[v]
 			switch {
+			// An operand of f: for the callers to say.
 			case isParam && p.Of == f && len(pkg.Defs[v]) == 0:
 				of |= operands(p.Operand)
+			// A parameter of a literal, or one that f assigns.
 			case isParam:
 				settled = false
+			// A variable of the package, set once if at all.
 			case v.Parent() == pkg.Pass.Pkg.Scope() || v.Pkg() != pkg.Pass.Pkg:
 				settled = len(pkg.Defs[v]) <= 1
 			default:

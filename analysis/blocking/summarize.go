@@ -8,13 +8,21 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// maxRounds bounds the rounds until the summaries of functions that call each
-// other agree. Callees come before callers, so two rounds are the rule; the
-// bound is only reached by what a chain of recursion hides anyway.
+// Computing the summaries. Each is made of the calls in a function and of the summaries of their
+// callees, so callees come first. Functions that call each other need each other's: rounds over all
+// functions go on until no summary changes.
+//
+// The rounds start from zero summaries, which say that nothing waits. The more is known of the callees,
+// the more is found about the callers. A later round can also take something back: isPass, for one,
+// says no of a loop once the loop around it is found to train. So nothing guarantees an end, and
+// maxRounds bounds the rounds.
+
+// maxRounds bounds the rounds until the summaries of functions that call each other agree. Without
+// recursion there are two, and the second finds nothing new. Recursion that needs more than maxRounds
+// hides its waits in chains longer than maxChain.
 const maxRounds = 8
 
-// summarize computes the summaries of all functions, callees first. Functions that call each other take several
-// rounds.
+// summarize computes the summaries of all functions, callees first, in rounds until they agree.
 func summarize(pkg *Package) {
 	order := components(pkg)
 	pkg.keeps = keepers(pkg)
@@ -33,8 +41,8 @@ func summarize(pkg *Package) {
 	}
 }
 
-// Parts lists the functions whose bodies count to f's summary: itself and
-// the literals that run as part of it.
+// Parts lists the functions whose bodies make up f's summary: f, and the literals that run as part of
+// it. See Owner for an example.
 func (f *Func) Parts() []*Func {
 	var list []*Func
 	for g := range f.Tree() {
@@ -84,7 +92,9 @@ func returned(pkg *Package, f *Func) *Summary {
 	return nil
 }
 
-// addCall adds to s what the call c does. It is in g, a part of f.
+// addCall adds to s what the call c does. It is in g, a part of f, whose summary s is. A call in a go
+// statement enqueues and mutates like any other, but its waits hold up another goroutine, and don't
+// count.
 func addCall(pkg *Package, s *Summary, f, g *Func, c *Call) {
 	s.Enqueues = s.Enqueues || c.Enqueues()
 	s.Mutates = s.Mutates || c.Mutates()
@@ -104,6 +114,7 @@ func addCall(pkg *Package, s *Summary, f, g *Func, c *Call) {
 		s.Blocks = true
 	}
 	addMethod(pkg, s, g, c)
+	// Who reads a clock waits on purpose. Callers of such a function want its waits, too.
 	if !f.Outermost().Contains(TellsTime) {
 		for _, w := range pkg.Barriers(c) {
 			s.Barriers = addWait(pkg, s.Barriers, g, c, w)
@@ -132,12 +143,14 @@ func trainsInLoop(pkg *Package, f, g *Func, c *Call) bool {
 // IsGo reports whether c is the call of a go statement.
 func IsGo(c *Call) bool { _, ok := c.Cur.Parent().Node().(*ast.GoStmt); return ok }
 
-// addWait adds to list what the call c, in g, waits for because of w: for tensors that g's owner has made (Own), and
-// for its operands.
+// addWait adds to list what follows for g's owner from w, one thing that the call c in g waits for. If
+// the tensor is one that the owner may have made, it is a wait for Own; if it may be an operand's, a
+// wait for that operand; if it may be either, both.
 func addWait(pkg *Package, list []Wait, g *Func, c *Call, w CallWait) []Wait {
 	if g.Flow().BlockAt(c.Expr.Pos()) < 0 {
 		return list // dead code
 	}
+	// Whose tensor it is that c waits for.
 	var o Origin
 	if w.Operand == nil {
 		o.Pending = true
@@ -149,6 +162,7 @@ func addWait(pkg *Package, list []Wait, g *Func, c *Call, w CallWait) []Wait {
 		InLoop:  loopsOverData(pkg, g, c) || pkg.AfterLoop(g, c) || pkg.BeforeLoop(g, c),
 		Chain:   []Link{{pkg.PosOf(c.Expr.Pos()), pkg.CallName(c, w)}},
 	}
+	// The callee waits: its chain goes on from here.
 	if w.Via != nil {
 		entry.Guarded = entry.Guarded || w.Via.Guarded
 		entry.InLoop = entry.InLoop || w.Via.InLoop || c.Summary().Trains
@@ -177,7 +191,8 @@ func (pkg *Package) RunsInLoop(g *Func, c *Call) bool {
 	return false
 }
 
-// loopsOverData is RunsInLoop without loops over the parts of a model. These are part of a step, like any computation.
+// loopsOverData is RunsInLoop without loops over the parts of a model. Such a loop is part of a step,
+// like any computation, so a wait in it is as frequent as the calls of the function.
 func loopsOverData(pkg *Package, g *Func, c *Call) bool {
 	for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
 		if !l.Small && !(l.Blocks == nil && l.Func == g.Owner()) && !pkg.OverParts(l) {
@@ -187,8 +202,8 @@ func loopsOverData(pkg *Package, g *Func, c *Call) bool {
 	return false
 }
 
-// AfterLoop reports whether g passes through data before it comes to c. Calls of g are few then, and long: a wait at
-// their end costs little.
+// AfterLoop reports whether g goes through data before it comes to c. Then calls of g take long and are
+// few, and a wait at their end costs little.
 //
 //	func epoch(data []batch) float64 {
 //		for _, b := range data {
@@ -212,8 +227,8 @@ func (pkg *Package) AfterLoop(g *Func, c *Call) bool {
 	return false
 }
 
-// BeforeLoop reports whether g goes on after c with a loop of its own that enqueues, other than an update of
-// parameters: calls of g are long.
+// BeforeLoop reports whether g goes on after c with a loop of its own that enqueues, other than an
+// update of parameters. Then calls of g take long, and one wait before the loop costs little.
 //
 //	func sample(n int) {
 //		limit := x.Max().Item()
@@ -232,8 +247,15 @@ func (pkg *Package) BeforeLoop(g *Func, c *Call) bool {
 	return false
 }
 
-// addCallbacks notes in s which of f's operands c calls, or gives to a function that calls them, and with which
-// tensors.
+// addCallbacks notes in s the operands of f, functions, that run because of c. There are three ways: c
+// calls the operand; c calls an element of it, if it is a list; or c passes it on to a function that
+// calls it.
+//
+//	func run(xs []T, f func(T), hooks ...func()) {
+//		for _, x := range xs { f(x) }    // calls operand 1, in a loop
+//		for _, h := range hooks { h() }  // calls operand 2, each element once
+//		each(xs, f)                      // passes operand 1 on
+//	}
 func addCallbacks(pkg *Package, s *Summary, f, g *Func, c *Call) {
 	add := func(op int, when tensorapi.Calls, of Callback, args []Origin) {
 		if pkg.RunsInLoop(g, c) {
@@ -292,8 +314,8 @@ func isSlow(pkg *Package, g *Func, c *Call) bool {
 	return false
 }
 
-// handed says where the tensors come from that c's callee passes to the function that is c's operand with the given
-// number.
+// handed says where the tensors come from that c's callee passes to the function which is c's operand
+// with the given number. It is what the callee's summary says, in terms of c's own function.
 func handed(pkg *Package, c *Call, operand int, t *tracer) []Origin {
 	cb := c.Callback(operand)
 	if cb == nil {
@@ -343,7 +365,8 @@ func results(pkg *Package, f *Func) []Origin {
 	return nil
 }
 
-// result is the origin of result number i of a return statement of f.
+// result is the origin of result number i at a return statement of f. The statement may list the
+// results, name none, or have one call for all.
 func result(pkg *Package, f *Func, ret *ast.ReturnStmt, i int) Origin {
 	v := f.Sig.Results().At(i)
 	if !pkg.HoldsTensors(v.Type()) {
@@ -358,9 +381,9 @@ func result(pkg *Package, f *Func, ret *ast.ReturnStmt, i int) Origin {
 	return newTracer(pkg, f).expr(ret.Results[0], i, f)
 }
 
-// components orders the functions so that callees come before callers, and
-// finds those that call each other: Tarjan's algorithm for strongly connected
-// components.
+// components orders the functions so that callees come before callers, by Tarjan's algorithm for
+// strongly connected components ("Depth-First Search and Linear Graph Algorithms", 1972). It sets SCC
+// and Cyclic: functions that call each other are one component.
 func components(pkg *Package) []*Func {
 	var (
 		order   []*Func
@@ -410,7 +433,8 @@ func components(pkg *Package) []*Func {
 	return order
 }
 
-// edges lists the functions of the package that f may call, and the literals in it.
+// edges lists the functions of the package whose summaries f's summary may be made of: those that it
+// calls or passes to others, and the literals in it.
 func edges(pkg *Package, f *Func) []*Func {
 	var list []*Func
 	for _, c := range f.Calls {

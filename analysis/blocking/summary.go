@@ -9,14 +9,28 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// maxChain bounds how far a wait is followed from callee to caller. What lies
-// deeper is rarely what the reader of a finding would call the loop's fault.
+// The fact about a function. It holds all that a caller can't see, in terms of the function's operands,
+// so that a call can be understood without the body of its callee:
+//
+//	func report(w io.Writer, loss *tensor.Tensor) { fmt.Fprintln(w, loss) }
+//
+//	report(f, sum) // the summary of report: waits(1: report.go:3 fmt.Fprintln) blocks
+//
+// Summaries only say what is known, so an empty one is always safe. Facts are exported with package
+// gob: fields that travel have exported names, and the order of lists is fixed, so that the output of a
+// build doesn't change without need.
+
+// maxChain bounds how far a wait is followed from callee to caller, in calls. What lies deeper is
+// rarely what the reader of a finding would call the fault of the loop.
 const maxChain = 3
 
-// A Summary is the fact about one function: what callers need to know of it. The zero Summary, which isn't exported,
-// is that of a function that has nothing to do with tensors.
+// A Summary is the fact about one function: what callers need to know of it. The zero Summary is that
+// of a function that has nothing to do with tensors; it is not exported.
 //
-// Operands are those of the function: [tensorapi.Recv] is the receiver, 0 the first parameter.
+// Operands are those of the function: [tensorapi.Recv] is the receiver, 0 the first parameter. Fields
+// that make a finding say what certainly happens, as far as guards allow (Waits, Makes); fields that
+// silence one say what may happen (Blocks, Mutates, Steps, Trains). Several possible callees are merged
+// accordingly, see agreement.
 type Summary struct {
 	// Waits are the tensors that the function waits for to learn a value: at most one wait for each operand, sorted by
 	// operand.
@@ -43,28 +57,33 @@ type Summary struct {
 	Compares Operands
 	// Histories says for each result whether it has a history. It is nil if none is known to have one.
 	Histories []Lineage
-	// Keeps are the operands that the function puts into a list or map that outlives the call. Sums are those that it
-	// adds to a field, and Hoards those that it puts into a list, if only values are read from these.
+	// Keeps are the operands that the function puts into a list or map that outlives the call. Sums and
+	// Hoards are about fields of which only values are read: Sums are the operands that it adds to such
+	// a field, Hoards those that it appends.
+	//
+	//	func (m *meter) add(loss *tensor.Tensor) { m.losses = append(m.losses, loss) } // Keeps and Hoards operand 0
 	Keeps        Operands
 	Sums, Hoards Operands
 	// Calls says which functions that it is given the function calls, and when, sorted by operand.
 	//
 	//	func each(xs []*tensor.Tensor, f func(*tensor.Tensor)) { … } // calls operand 1 in a loop, with parts of operand 0
 	Calls []Callback
-	// Func is the summary of the function that it returns: an iterator, a step. It is nil if it returns none, or not
-	// always the same. The Func of that one is always nil.
+	// Func is the summary of the function that this one returns: an iterator, a step. It is nil if it
+	// returns none, or not always the same one. A function that is returned by the returned function is
+	// not followed: Func.Func is nil.
 	Func *Summary
 	// Prints says which arguments the function prints as they are, as log.Printf does. It is nil for most functions.
 	Prints *Printer
 	// Builds reports whether each call builds or compiles a graph or plan, and BuiltOf from which operands.
 	Builds  bool
 	BuiltOf Operands
-	// Clocks are the operands that are times since which the function tells how much has passed, without a wait before.
+	// Clocks are the operands with a starting time. The function tells how much time has passed since
+	// then, and doesn't wait before that.
 	//
 	//	func track(start time.Time) { log.Print(time.Since(start)) }
 	Clocks Operands
-	// Timer reports whether the function, which another one has made, tells how much time has passed since that one was
-	// called, without a wait before.
+	// Timer reports whether the function was made by one that started a clock, and tells how much time
+	// has passed since then without a wait before that.
 	//
 	//	func timer() func() { start := time.Now(); return func() { log.Print(time.Since(start)) } }
 	Timer bool
@@ -87,26 +106,26 @@ func (*Summary) AFact() {}
 type Wait struct {
 	// Operand is the operand waited for, or Own.
 	Operand int
-	// InLoop reports whether it waits in a loop of its own, or before or after
-	// one: a loop around the call adds little.
+	// InLoop reports whether the function waits in a loop of its own, or before or after one. A loop
+	// around the call adds little to that, so a rule reports the inner loop only.
 	InLoop bool
-	// Guarded reports whether it waits only rarely: every hundredth call,
-	// when something failed.
+	// Guarded reports whether only few calls wait: every hundredth, or those in which something failed.
 	Guarded bool
-	// Chain leads from the function to the read: the calls on the way, then
-	// the read. It has at least one link and at most three.
+	// Chain leads from the function to the read: the calls on the way, then the read. It has one to
+	// maxChain links, and the messages of rules show it.
 	Chain []Link
 }
 
-// A Method is a method that a function calls on an operand. Its Wait is what the function waits for if the method
-// reads its receiver.
+// A Method is a method that a function calls on an operand of unknown type. Its Wait is what the
+// function waits for if the method reads its receiver; the links of its Chain end at the call of the
+// method.
 type Method struct {
 	Wait
 	Name string // the method's
 }
 
-// Own as the operand of a [Wait] means a tensor that the caller does not
-// pass: one that the function makes, or one that a variable or field holds.
+// Own as the operand of a [Wait] means a tensor that the caller does not pass: one that the function
+// makes, or one that it finds in a field or variable.
 const Own = tensorapi.None
 
 // A Link is one call of a chain.
@@ -115,8 +134,8 @@ type Link struct {
 	Call string // "loss.Item"
 }
 
-// An Origin says where the tensors that an expression stands for may come from. The zero Origin stands for host data,
-// and for everything that isn't known.
+// An Origin says where the tensors that an expression stands for may come from. The zero Origin stands
+// for host data, and for all that isn't known: neither is something to wait for.
 type Origin struct {
 	Pending bool     // an operation that was just enqueued
 	From    Operands // what was passed for these operands
@@ -127,7 +146,8 @@ func (o Origin) union(p Origin) Origin {
 	return Origin{o.Pending || p.Pending, o.From | p.From}
 }
 
-// Operands is a set of operands. The 32nd parameter and later ones are never in it.
+// Operands is a set of operands: bit 0 is the receiver ([tensorapi.Recv], which is -1), bit i+1
+// parameter i. Parameters from number 31 on have no bit and are never in a set.
 type Operands uint32
 
 // operands returns the set of operand i.
@@ -136,7 +156,8 @@ func operands(i int) Operands { return 1 << (i + 1) }
 // Has reports whether operand i is in the set.
 func (s Operands) Has(i int) bool { return s&operands(i) != 0 }
 
-// A Callback says when a function calls a function that it is given, and with what.
+// A Callback says when a function calls a function that it is given, and with what. Operand is the
+// operand with the function that is called.
 type Callback struct {
 	Operand int
 	When    tensorapi.Calls
@@ -153,7 +174,8 @@ type Callback struct {
 	Args []Origin
 }
 
-// with adds what another call of the same operand does.
+// with adds what another call of the same operand does. It is a loop, timed or slow if one of the calls
+// is; it is rare only if both are.
 func (c *Callback) with(d Callback) {
 	if d.When == tensorapi.Loop {
 		c.When = d.When
@@ -170,8 +192,9 @@ func (c *Callback) with(d Callback) {
 	}
 }
 
-// agreement is the summary of a call that leads to one of several functions. What makes a finding must hold for all of
-// them; what silences one need hold for one only.
+// agreement is the summary of a call that leads to one of several functions. What makes a finding must
+// hold for all of them: waits, results, callbacks. What silences one need hold for one only: that it
+// blocks, mutates, trains.
 func agreement(fs []*Func) *Summary {
 	s := fs[0].Summary
 	s.Waits = slices.Clone(s.Waits)
@@ -217,7 +240,8 @@ func agreement(fs []*Func) *Summary {
 	return &s
 }
 
-// commonWaits removes the waits from list for which other has none, for the same operand.
+// commonWaits keeps those waits of list for whose operands other has a wait too. A kept wait is in a
+// loop, or guarded, if one of the two is.
 func commonWaits(list, other []Wait) []Wait {
 	list = slices.DeleteFunc(list, func(w Wait) bool { return waitOf(other, w.Operand) == nil })
 	for i := range list {
@@ -228,7 +252,8 @@ func commonWaits(list, other []Wait) []Wait {
 	return list
 }
 
-// commonOrigins returns, for each result, the origin that both lists give it.
+// commonOrigins returns, for each result, what both lists say of its origin; nil if they differ in
+// length.
 func commonOrigins(list, other []Origin) []Origin {
 	if len(list) != len(other) {
 		return nil
@@ -251,8 +276,8 @@ func waitOf(list []Wait, operand int) *Wait {
 	return nil
 }
 
-// withFirst returns the summary of the method expression of s's method: the receiver is the first argument, and all
-// parameters have a number more.
+// withFirst returns the summary of a method expression, such as (*T).M: the receiver is its first
+// argument, so all operands have a number more. In a set of operands that is a shift by one.
 func (s *Summary) withFirst() *Summary {
 	t := *s
 	t.Waits, t.Barriers = slices.Clone(s.Waits), slices.Clone(s.Barriers)
@@ -287,7 +312,7 @@ func (s *Summary) withFirst() *Summary {
 	return &t
 }
 
-// firstOf gives the operands in origins one number more.
+// firstOf gives the operands in origins one number more, for withFirst.
 func firstOf(list []Origin) []Origin {
 	list = slices.Clone(list)
 	for i := range list {
@@ -296,15 +321,17 @@ func firstOf(list []Origin) []Origin {
 	return list
 }
 
-// isZero reports whether the summary says nothing.
+// isZero reports whether the summary says nothing. BuiltOf alone says nothing: it is about what is
+// built, if Builds holds.
 func (s *Summary) isZero() bool {
 	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && !s.Makes && s.Compares == 0 && s.Histories == nil && s.Keeps == 0 && s.Sums == 0 && s.Hoards == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
 }
 
-// equal reports whether two summaries say the same.
+// equal reports whether two summaries say the same. String writes all that they say, so it is what is
+// compared.
 func (s *Summary) equal(t *Summary) bool { return s.String() == t.String() }
 
-// callback says when the function calls its operand with the given number; nil: never.
+// callback says when the function calls its operand with the given number; nil if it never does.
 func (s *Summary) callback(operand int) *Callback {
 	for i := range s.Calls {
 		if s.Calls[i].Operand == operand {
@@ -314,8 +341,8 @@ func (s *Summary) callback(operand int) *Callback {
 	return nil
 }
 
-// addTo adds a wait to a list of a summary, if it says more than the wait for the same operand that is there. A wait
-// that matters to callers counts more than one in a loop or a rare one, and then a short chain more than a long one.
+// addTo adds w to a list, which has one wait for each operand, sorted by operand. Of two waits for one
+// operand, the one of lower rank stays. A wait whose chain is too long is not added.
 func (w Wait) addTo(list []Wait) []Wait {
 	if len(w.Chain) > maxChain {
 		return list
@@ -330,7 +357,9 @@ func (w Wait) addTo(list []Wait) []Wait {
 	return list
 }
 
-// rank is less for waits that say more to callers.
+// rank orders the waits for one operand: less means more to a caller. First come waits that are neither
+// rare nor in a loop of the function's own, then those in a loop, then the rare ones; among equals, a
+// short chain comes before a long one.
 func (w Wait) rank() int {
 	r := len(w.Chain)
 	if w.InLoop {
@@ -342,7 +371,7 @@ func (w Wait) rank() int {
 	return r
 }
 
-// addCall adds a callback to s.
+// addCall adds a callback to s, or merges it with the one for the same operand.
 func (s *Summary) addCall(c Callback) {
 	if !slices.ContainsFunc(c.Args, func(o Origin) bool { return o != Origin{} }) {
 		c.Args = nil
@@ -431,7 +460,7 @@ func (s *Summary) String() string {
 	return strings.Join(words, " ")
 }
 
-// waitNames writes waits.
+// waitNames writes each wait of a list, after the given word: "waits(0 in loop: train.go:3 x.Item)".
 func waitNames(word string, list []Wait) (words []string) {
 	for _, w := range list {
 		var b strings.Builder
@@ -490,8 +519,9 @@ func operandName(i int) string {
 	return strconv.Itoa(i)
 }
 
-// Reaches is the fact about a package that can name a tensor, by whatever chain of imports. Packages without it are
-// not analysed.
+// Reaches is the fact about a package that can name a tensor type, by its own imports or by those of
+// packages it imports. A package without this fact is not analysed, so most packages of a program cost
+// nothing.
 type Reaches struct {
 	Libraries []string // the names of their profiles, sorted
 }

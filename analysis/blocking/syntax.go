@@ -8,9 +8,11 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// What several parts ask about expressions, variables and types.
+// Small questions about expressions, variables and types that several files and rules ask. Those that
+// need no [Package] are in analysis/internal/syntax.
 
-// Local returns the local variable that e names, or nil.
+// Local returns the local variable or parameter that e names, or nil. Fields and package variables are
+// none.
 func (pkg *Package) Local(e ast.Expr) *types.Var {
 	id, ok := ast.Unparen(e).(*ast.Ident)
 	if !ok {
@@ -23,7 +25,8 @@ func (pkg *Package) Local(e ast.Expr) *types.Var {
 	return v
 }
 
-// UsesOf yields the identifiers that refer to v, in f and in the functions around it.
+// UsesOf yields the identifiers that refer to v, in f and all functions around f. For a local variable
+// these are all uses.
 func (pkg *Package) UsesOf(v *types.Var, f *Func) func(func(inspector.Cursor) bool) {
 	for f.Parent != nil {
 		f = f.Parent
@@ -62,7 +65,8 @@ func (pkg *Package) IsResult(v *types.Var, f *Func) bool {
 	return false
 }
 
-// SelfAppend returns the call of append if the definition of v is v = append(v, x), or nil.
+// SelfAppend returns the call of append if d is v = append(v, x), or nil. An append to one of many
+// lists, m[k] = append(m[k], x), is none.
 func (pkg *Package) SelfAppend(v *types.Var, d Def) *ast.CallExpr {
 	if d.Kind != DefValue {
 		return nil
@@ -81,8 +85,8 @@ func (pkg *Package) SelfAppend(v *types.Var, d Def) *ast.CallExpr {
 	return call
 }
 
-// IsFailure reports whether e says that something failed, if it holds or does not hold as given: err != nil, or err ==
-// nil where that does not hold.
+// IsFailure reports whether e, with the given outcome, says that something failed: err != nil where it
+// holds, or err == nil where it doesn't.
 func (pkg *Package) IsFailure(e ast.Expr, holds bool) bool {
 	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
 	if !ok {

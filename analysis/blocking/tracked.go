@@ -11,13 +11,30 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A Lineage says whether a tensor has a history: certainly, or if one of the given operands of the function does. An
-// operand that is a layer gives what it computes a history unless it is frozen.
+// Which tensors have a history. A tensor that is computed from parameters refers to the operations and
+// operands it was computed from, for gradients to go back through. Whoever keeps the tensor keeps all
+// of these:
+//
+//	loss := model(x)            // has a history
+//	sum = sum.Add(loss)         // and so has this, a longer one in each iteration
+//	n = n.Add(loss.Detach())    // has none
+//
+// A historian follows an expression backwards like a tracer, with two differences. The assignments that
+// reach a place are found exactly, as sum = sum.Detach() must count. And a field has a history only if
+// all that is assigned to it does: a rule tells a user that memory is lost, so it has to be sure.
+//
+// A layer may be frozen: it then computes without a history. The second half of the file finds out
+// which layers are, from constructors, names, and what callers pass.
+
+// A Lineage says whether a result has a history: certainly, or if one of the given operands has one. An
+// operand may also be a layer, or a struct with layers; what that computes has a history unless it is
+// frozen.
 type Lineage struct {
 	Yes  bool     // certainly
 	From Operands // if one of these has
 }
 
+// union is the lineage of what is computed from both, or is one of both.
 func (h Lineage) union(g Lineage) Lineage { return Lineage{h.Yes || g.Yes, h.From | g.From} }
 
 // HasHistory reports whether e, in f, has a history: whether it is computed from the value of a parameter by
@@ -34,15 +51,19 @@ func (pkg *Package) HistoryOf(e ast.Expr, i int, f *Func) bool {
 	return h.settle(h.expr(e, i, f))
 }
 
-// Continues reports whether result number i of e, in f, has the history of what is in v, and adds to it: e is computed
-// from v.
+// Continues reports whether result number i of e, in f, is computed from what is in v, so that its
+// history has the history of v as a part. No other tensor counts as having a history here: v is the
+// seed.
+//
+//	sum = sum.Add(loss) // continues sum
 func (pkg *Package) Continues(e ast.Expr, i int, f *Func, v *types.Var) bool {
 	h := newHistorian(pkg, f.Owner(), make(map[*types.Var]bool))
 	h.seed = v
 	return h.expr(e, i, f).Yes
 }
 
-// histories says of each result of f whether it has a history; nil if none has.
+// histories says of each result of f whether it has a history; nil if none has. A return statement may
+// list the results, name none, or have one call for all.
 func histories(pkg *Package, f *Func) []Lineage {
 	n := f.Sig.Results().Len()
 	list := make([]Lineage, n)
@@ -68,13 +89,15 @@ func histories(pkg *Package, f *Func) []Lineage {
 	return list
 }
 
-// A historian finds the history of tensors.
+// A historian finds the lineage of expressions in one function. Lineages refer to the operands of this
+// function. To find out what callers pass, it makes another historian for the caller, which shares the
+// field known.
 type historian struct {
 	*Package
-	fn    *Func               // whose operands are meant
-	seen  map[Def]bool        // the assignments that count already
-	known map[*types.Var]bool // what is known of parameters and fields, no while it is asked
-	seed  *types.Var          // if not nil, all that has a history
+	fn    *Func               // the function whose operands a Lineage names
+	seen  map[Def]bool        // the assignments that were followed; a second time adds nothing
+	known map[*types.Var]bool // answers about parameters and fields; no while the question is open
+	seed  *types.Var          // if not nil, the only variable with a history, see Continues
 }
 
 // newHistorian returns a historian for operands of f. Historians that ask each other share what is known.
@@ -82,7 +105,9 @@ func newHistorian(pkg *Package, f *Func, known map[*types.Var]bool) *historian {
 	return &historian{Package: pkg, fn: f, seen: make(map[Def]bool), known: known}
 }
 
-// asks returns what is known of v or, if nothing is, what ask says. While ask runs, v counts as having no history.
+// asks returns what is known of v; if nothing is, it calls ask and keeps the answer. While ask runs, v
+// counts as having no history: in a cycle of calls and fields, it is for something outside of the cycle
+// to bring one in.
 func (h *historian) asks(v *types.Var, ask func() bool) bool {
 	known, ok := h.known[v]
 	if !ok {
@@ -93,7 +118,8 @@ func (h *historian) asks(v *types.Var, ask func() bool) bool {
 	return known
 }
 
-// settle says whether a lineage is certain: if operands of fn decide, it asks what calls in the package pass for them.
+// settle turns a lineage into yes or no. If operands of fn decide, it asks the calls in the package
+// what they pass for them: a tensor with a history, or a layer that isn't frozen.
 func (h *historian) settle(l Lineage) bool {
 	for op := tensorapi.Recv; op < 31 && !l.Yes; op++ {
 		if v := h.fn.param(op); v != nil && l.From.Has(op) {
@@ -107,7 +133,8 @@ func (h *historian) settle(l Lineage) bool {
 	return l.Yes
 }
 
-// param returns the parameter, or receiver, that is operand number i of f, or nil.
+// param returns the parameter or receiver of f that is operand i, or nil. It is the inverse of
+// [Package.Params].
 func (f *Func) param(i int) *types.Var {
 	switch {
 	case i == tensorapi.Recv:
@@ -158,7 +185,8 @@ func callersOf(pkg *Package) map[*Func][]*Call {
 	return callers
 }
 
-// expr returns the lineage of e, in f, or of its result number i.
+// expr returns the lineage of e, in f. If e is a call with several results, it is that of result number
+// i. Types that hold tensors in fields have none: fields are looked at where they are read.
 func (h *historian) expr(e ast.Expr, i int, f *Func) Lineage {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -213,8 +241,9 @@ func (h *historian) union(list []ast.Expr, f *Func) Lineage {
 	return l
 }
 
-// variable returns the lineage of what is in v where f uses it at pos. Of a tensor, only the assignments count that
-// reach this place.
+// variable returns the lineage of what is in v where f uses it at pos. If v is a tensor, only the
+// assignments count that reach this place; if it is a list, all of them, as each may have set an
+// element.
 func (h *historian) variable(v *types.Var, pos token.Pos, f *Func) Lineage {
 	switch {
 	case v == h.seed:
@@ -229,6 +258,7 @@ func (h *historian) variable(v *types.Var, pos token.Pos, f *Func) Lineage {
 		defs, passed = reaching(h.Package, v, pos, f)
 	}
 	var l Lineage
+	// What the caller has passed, if nothing hides it.
 	if p, ok := h.Params[v]; ok && passed && h.seed == nil {
 		if p.Of == h.fn {
 			l.From = operands(p.Operand)
@@ -246,8 +276,9 @@ func (h *historian) variable(v *types.Var, pos token.Pos, f *Func) Lineage {
 	return l
 }
 
-// shared returns the lineage of a field or a package variable: a history, if everything has one that is assigned to
-// it. Empty lists and nil don't count.
+// shared returns the lineage of a field or a package variable. It has a history if everything has one
+// that is assigned to it, apart from nil and empty lists: a place that also holds detached tensors is
+// no sure find.
 func (h *historian) shared(v *types.Var) Lineage {
 	if h.seed != nil || !IsTensors(v.Type()) {
 		return Lineage{}
@@ -271,9 +302,14 @@ func (h *historian) shared(v *types.Var) Lineage {
 	})}
 }
 
-// reaching lists the assignments to v, a local variable, that may have set the value it has where f uses it at pos. It
-// also reports whether that may still be the value that was passed in. If another function assigns v, all assignments
-// may have.
+// reaching lists the assignments to v, a local variable, that may have set the value which v has where
+// f uses it at pos. It also reports whether v may still have the value that was passed in (passed).
+//
+//	loss := step()        // doesn't reach the use: hidden by the next one
+//	loss = loss.Detach()  // reaches it
+//	use(loss)
+//
+// If another function assigns v as well, there is no order, and all assignments count.
 func reaching(pkg *Package, v *types.Var, pos token.Pos, f *Func) (list []Def, passed bool) {
 	// A problem of reaching definitions, solved for one variable and one place.
 	fl := f.Flow()
@@ -310,7 +346,9 @@ func reaching(pkg *Package, v *types.Var, pos token.Pos, f *Func) (list []Def, p
 	return list, here == 0 || !assigned(0) && fl.Reaches(0, here, assigned)
 }
 
-// call returns the lineage of result number i of c.
+// call returns the lineage of result number i of c. Operations pass on the histories of their operands,
+// unless no gradient goes through them; Forward of a layer adds that of the layer's parameters; Detach
+// removes it.
 func (h *historian) call(c *Call, i int) Lineage {
 	switch c.API.Kind {
 	case tensorapi.Value:
@@ -344,8 +382,8 @@ func (h *historian) call(c *Call, i int) Lineage {
 	return Lineage{}
 }
 
-// result returns the lineage of result number i of a user's function, from its summary. A function that may be one of
-// several has no history for certain.
+// result returns the lineage of result number i of a user's function, from its summary. Of an unknown
+// callee the results have the histories of the arguments: it can hardly know others.
 func (h *historian) result(c *Call, i int) Lineage {
 	switch {
 	case isCollection(c.Callee), c.Dynamic:
@@ -371,14 +409,16 @@ func (h *historian) result(c *Call, i int) Lineage {
 	return l
 }
 
-// holder returns the lineage of what e computes, a layer or a struct with parameters. It has a history unless the
-// layer is frozen. If e is an operand of fn, callers decide.
+// holder returns the lineage of what e computes, a layer or a struct with layers. It has a history
+// unless e is frozen. If e is an operand of fn, or a part of one that others can set, it is for callers
+// to say.
 func (h *historian) holder(e ast.Expr, f *Func) Lineage {
 	if h.seed != nil {
 		return Lineage{}
 	}
 	v, whole := h.RootOf(e, 0)
 	p, ok := h.Params[v]
+	// Whether e is an operand of fn, or a part of one.
 	ours := ok && p.Of == h.fn
 	switch {
 	case ours && whole:
@@ -401,14 +441,16 @@ func alwaysFrozen(pkg *Package, v *types.Var) bool {
 	})
 }
 
-// isExportedPart reports whether e is something other than a field that this package alone can assign.
+// isExportedPart reports whether others may have set e: it is anything but a field that only this
+// package can name.
 func isExportedPart(pkg *Package, e ast.Expr) bool {
 	v := pkg.Variable(e)
 	return v == nil || !v.IsField() || v.Exported()
 }
 
-// RootOf returns the variable that e is a part of, or nil: s of s.layers[0], also if that was put into another
-// variable before. It reports whether e is the variable itself (whole), and that is never assigned.
+// RootOf returns the variable that e is a part of, or nil: s for s.layers[0], also if that was put into
+// another variable before. It reports whether e is the whole variable, and this is never assigned
+// (whole). The depth bounds how many variables it looks through; callers pass 0.
 func (pkg *Package) RootOf(e ast.Expr, depth int) (v *types.Var, whole bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -439,7 +481,8 @@ func IsForward(c *Call) bool { return strings.HasSuffix(c.API.Name, "/nn.Module)
 // isGrad recognises tensor.Grad, whose results can be differentiated again.
 func isGrad(c *Call) bool { return strings.HasSuffix(c.API.Name, "/tensor.Grad") }
 
-// A learner says whether the results of a layer have a history.
+// A learner says whether what a layer computes has a history. Its values are ordered: of several layers
+// that a variable may hold, the greatest counts, so one frozen layer makes all of them frozen.
 type learner uint8
 
 const (
@@ -448,12 +491,14 @@ const (
 	frozen                  // in some place at least it holds today's weights only
 )
 
-// IsFrozen reports whether e, a layer or something that holds layers, is frozen in some place at least: made by
-// nn.Frozen, called so, or loaded from what others published.
+// IsFrozen reports whether e, a layer or something with layers, is frozen in at least one place: made
+// by nn.Frozen, named so, or loaded from where others published it. Rules that blame a kept history
+// stay silent then.
 func (pkg *Package) IsFrozen(e ast.Expr) bool { return learnerOf(pkg, e, make(map[any]bool)) == frozen }
 
-// learnerOf says what e is, a layer or something that holds layers. It follows constructors, variables, fields and
-// what callers in this package pass. What is in seen is being asked about already.
+// learnerOf says what e is, a layer or something that holds layers. It follows constructors, variables,
+// fields and what callers in this package pass. What is in seen was asked about before, and is left
+// out.
 func learnerOf(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 	t := pkg.Info.TypeOf(e)
 	if t == nil || syntax.IsNil(pkg.Info, e) || IsTensors(t) {
@@ -466,7 +511,7 @@ func learnerOf(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 	return l
 }
 
-// learnerValue is learnerOf for the value alone, whatever the type says.
+// learnerValue is learnerOf by what is assigned, without regard to the type of e.
 func learnerValue(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident, *ast.SelectorExpr:
@@ -489,6 +534,8 @@ func learnerValue(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 			return learnerOf(pkg, e.Args[0], seen)
 		case c == nil:
 			return frozenAmong(pkg, e.Args, seen) // append
+		// A constructor of the library: what it makes has parameters, unless it is given something
+		// frozen.
 		case c.API.Kind == tensorapi.Pure:
 			return max(learning, frozenAmong(pkg, e.Args, seen))
 		case c.API.Kind == tensorapi.Value || isPublished(c):
@@ -521,13 +568,15 @@ func frozenAmong(pkg *Package, list []ast.Expr, seen map[any]bool) learner {
 	return unknown
 }
 
-// isPublished recognises methods of sync/atomic: a layer that somebody has stored there for others is hardly one that
-// is trained.
+// isPublished recognises methods of sync/atomic. A layer that one goroutine stores there for others is
+// a copy to compute with: it is hardly trained.
 func isPublished(c *Call) bool {
 	return c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "sync/atomic"
 }
 
-// learnerIn says what layers the variable or field v holds.
+// learnerIn says what layers the variable or field v holds: by its name, by what the package assigns to
+// it, and for a parameter by what the package passes. If the package asks v for its parameters, v is
+// being trained.
 func learnerIn(pkg *Package, v *types.Var, seen map[any]bool) learner {
 	l := unknown
 	switch {
@@ -579,13 +628,15 @@ func (pkg *Package) ParamsOf(c *Call) *types.Var {
 	return nil
 }
 
-// IsParamValue recognises p.Value() of a parameter, which is tracked. The value of another cell is not.
+// IsParamValue recognises p.Value() of a parameter, which has a history of its own. The values of other
+// cells, such as running means, have none.
 func IsParamValue(c *Call) bool {
 	return c.Callee != nil && c.Callee.Name() == "Value" && strings.HasSuffix(c.API.Name, ".Param).Value")
 }
 
-// passesGradients reports whether gradients go through the operation with the given name. They don't go through
-// comparisons, choices of an index, roundings and conversions.
+// passesGradients reports whether gradients go through the operation with the given name. They don't go
+// through comparisons, choices of an index, roundings and conversions, whose results change in steps if
+// at all. Operations that aren't listed count as differentiable, also those of later versions.
 func passesGradients(name string) bool {
 	switch name {
 	case "Eq", "Ne", "Lt", "Le", "Gt", "Ge", "And", "Or", "Not", "All", "AllKeep", "Any", "AnyKeep",

@@ -10,6 +10,15 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
+// What a call waits for. There are two kinds of waits. One learns a value: loss.Item(),
+// fmt.Println(loss). The other only learns that something is done: y.Wait(), a barrier. Both are found
+// in the same places: the call itself, the summary of its callee, and the functions that it gives to
+// its callee.
+//
+//	loss.Item()                // Waits: Kind WaitRead, Operand loss
+//	report(loss)               // Kind WaitCallee, Operand loss, Via the wait of report
+//	slices.SortFunc(xs, byLoss) // Kind WaitCallee, Operand xs, Arg byLoss
+
 // A WaitKind says how a site waits.
 type WaitKind uint8
 
@@ -20,7 +29,8 @@ const (
 	WaitCallee                 // it calls a user's function that does either
 )
 
-// A CallWait is one thing a call waits for to learn a value.
+// A CallWait is one thing that a call waits for to learn a value. A call may have several:
+// fmt.Println(x, y) has two.
 type CallWait struct {
 	Kind WaitKind
 	// Operand is the expression that is waited for, nil if the caller can't name it.
@@ -29,12 +39,14 @@ type CallWait struct {
 	Via *Wait
 	// Arg, if not nil, is a function among the arguments. It waits, because the callee calls it.
 	Arg *FuncArg
-	// Open reports whether a method waits that the callee calls: only the type of the operand tells which one.
+	// Open reports whether the wait is in a method of the operand that the callee calls. Which method that is, the type
+	// of the operand decides; the callee's code alone doesn't tell.
 	Open bool
 }
 
-// Waits lists what a call waits for to learn a value: tensors that it reads or prints, what its callee waits for, and
-// what functions wait for that the callee is given and calls.
+// Waits lists what a call waits for to learn a value: tensors that it reads or prints, what its callee
+// waits for, and what the functions wait for that it gives to its callee, if the callee calls them
+// before it returns.
 func (pkg *Package) Waits(c *Call) []CallWait {
 	var list []CallWait
 	switch c.API.Kind {
@@ -61,8 +73,8 @@ func (pkg *Package) Waits(c *Call) []CallWait {
 	return append(list, c.calleeWaits(c.Summary().Waits)...)
 }
 
-// Barriers lists what a call waits for to know that it is done, as y.Wait() and asyncrt.WaitAll() do. It learns no
-// value.
+// Barriers lists what a call waits for only to know that it is done, as y.Wait() and asyncrt.WaitAll()
+// do. A wait without an operand is one for all work.
 func (pkg *Package) Barriers(c *Call) []CallWait {
 	switch c.API.Kind {
 	case tensorapi.Wait:
@@ -78,7 +90,7 @@ func (pkg *Package) Barriers(c *Call) []CallWait {
 	case tensorapi.Unknown, tensorapi.Call:
 		return c.calleeWaits(c.Summary().Barriers)
 	}
-	return nil // it waits for something of its own, like a backlog
+	return nil // WaitAll as a method: it waits for something of its own, like a backlog
 }
 
 // calleeWaits translates waits of c's callee: an operand of the callee is the expression that c passes for it.
@@ -97,9 +109,12 @@ func (c *Call) calleeWaits(of []Wait) []CallWait {
 	return list
 }
 
-// handedWaits lists what c waits for because it gives arg to its callee, which calls it, once or in a loop:
+// handedWaits lists what c waits for because it gives arg to its callee, and the callee calls it, once
+// or in a loop:
 //
 //	slices.SortFunc(list, func(a, b item) int { return cmp.Compare(a.score.Item(), b.score.Item()) })
+//
+// A function that the callee only stores, or starts on another goroutine, makes c wait for nothing.
 func handedWaits(pkg *Package, c *Call, arg *FuncArg) []CallWait {
 	when := c.CallsArg(arg.No)
 	if when != tensorapi.Once && when != tensorapi.Loop {
@@ -121,8 +136,10 @@ func handedWaits(pkg *Package, c *Call, arg *FuncArg) []CallWait {
 	return list
 }
 
-// HandedOperand says what operand number op of a function is, if c gives that function to its callee, which calls it:
-// a tensor that the callee has just enqueued (pending), expressions that c passes, or both.
+// HandedOperand says what operand op of the function arg is when c's callee calls it: a tensor that the
+// callee has just enqueued (pending), one of the expressions that c passes, or both.
+//
+//	each(batches, func(b batch) { … }) // operand 0 of the literal: batches
 func (pkg *Package) HandedOperand(c *Call, arg *FuncArg, op int) (pending bool, exprs []ast.Expr) {
 	switch {
 	case op == Own:
@@ -148,10 +165,10 @@ func (pkg *Package) HandedOperand(c *Call, arg *FuncArg, op int) (pending bool, 
 	return cb.Args[op].Pending, exprs
 }
 
-// elementsFor lists the arguments of c whose elements have the type of an operand of arg. The callee has no facts: it
-// is taken to call arg with each element.
+// elementsFor lists the arguments of c whose elements have the type of operand op of arg. It is for
+// callees without facts, which are taken to call arg with each element.
 //
-//	lo.Map(tensors, func(t *tensor.Tensor, i int) float64 { return t.Item() })
+//	lo.Map(tensors, func(t *tensor.Tensor, i int) float64 { return t.Item() }) // tensors
 func elementsFor(pkg *Package, c *Call, arg *FuncArg, op int) []ast.Expr {
 	sig, ok := pkg.Info.TypeOf(arg.Expr).Underlying().(*types.Signature)
 	if !ok || op < 0 || op >= sig.Params().Len() {
@@ -169,6 +186,7 @@ func (pkg *Package) CallName(c *Call, w CallWait) string {
 	if w.Arg != nil {
 		return types.ExprString(w.Arg.Expr)
 	}
+	// The read itself: all of it, unless that is too long for a message.
 	if w.Kind == WaitRead || w.Kind == WaitPrint && c.API.Kind == tensorapi.Print {
 		if s := types.ExprString(c.Expr); len(s) <= long {
 			return s
@@ -200,8 +218,9 @@ func IsClock(c *Call) bool {
 	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "time" && (fn.Name() == "Now" || fn.Name() == "Since" || fn.Name() == "Until")
 }
 
-// TellsTime recognises calls that read a clock, calls of functions of the package that do, those that control a
-// benchmark's timer, and those that ask how far the device has got.
+// TellsTime recognises calls by which a function shows that time is what it is about. These read a
+// clock, call a function of the package that does, control a benchmark's timer, or ask how far the
+// device has got.
 func TellsTime(c *Call) bool {
 	if IsClock(c) || c.API.Kind == tensorapi.Poll || c.Target != nil && c.Target.Outermost().Contains(IsClock) {
 		return true
