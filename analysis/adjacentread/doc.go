@@ -2,20 +2,21 @@
 //
 // # AT007: reads that could be one
 //
-// Each read is a round trip to the device. Numbers that are read one after
-// the other could come back in one, and what has been read already need not
-// be read again.
+// Each read is a round trip to the device. Numbers that are read one after the other could come
+// back in one read, and a value that was read already need not be read again.
 //
-// The rule reports loops that read a number of each tensor of a list, map or iterator, or append
-// all of its numbers to a list, and enqueue nothing: the first read waits for most of the work, but each is a
-// copy of a few bytes. It reports calls of functions with such a loop where only the call shows
-// what they do: they are given the method that reads, as in Map(losses, (*tensor.Tensor).Item),
-// or call a method of a type parameter. And it reports loops that print each tensor of a list to have a key of a map.
+// The rule reports loops that enqueue nothing, and for each tensor of a list, map or iterator read
+// a number or append all numbers to a list. The first read waits for most of the work, but each
+// read is a copy of a few bytes. Two forms of such loops are less visible:
 //
-// It also reports, in loops, a read of one number right after another, when the
-// first does not matter for the second, and reads of what the same iteration has
-// read before. The second of two reads rarely waits long, so these findings are of
-// severity info: they are shown with -severity=info.
+//   - a call of a function with the loop, where only the call tells that it reads: it passes the
+//     method, as in Map(losses, (*tensor.Tensor).Item), or a type whose method reads;
+//   - a loop that prints each tensor of a list to have a key of a map.
+//
+// In loops the rule also reports two reads of one number each, one right after the other, if the
+// first does not decide about the second; and a second read of the same tensor in one iteration.
+// The second of two reads rarely waits long, so these findings are of severity info: they are shown
+// with -severity=info.
 //
 // WRONG
 //
@@ -38,14 +39,18 @@
 //	right += float64(both[1])
 //	fmt.Println(both[0])
 //
-// Silent: what AT001 is silent about, but for reading again; reads with
-// something between them that the first decides; lists of at most four tensors, of tensors that
-// are made of host data alone, or that a Wait before has waited for; reads of a list of which
-// one can end the loop, or that are on a goroutine of their own; tensors from channels; what is left in a queue
-// from whose front the program takes; lists of numbers such as tensor.F64, which can't be stacked.
+// Silent:
 //
-// Missed: reads in different branches; other reads of more than a number, as tensors of different
-// shapes can't be stacked; lists that a loop with other work reads.
+//   - what AT001 is silent about, except for reading the same tensor again;
+//   - two reads with something between them that depends on the first;
+//   - lists of at most four tensors, of tensors made of host data, or of tensors that a Wait before
+//     the loop waits for;
+//   - loops that a read can end, and loops on a goroutine of their own;
+//   - tensors from channels, and what is left in a queue from whose front the program takes;
+//   - lists of numbers such as tensor.F64, which can't be stacked.
+//
+// Missed: reads in different branches; lists that a loop with other work reads; reads of more than
+// one number, since tensors of different shapes can't be stacked.
 //
 // Fix: none. Tensors of different types or devices can't be stacked.
 package adjacentread

@@ -6,12 +6,14 @@
 // calls them and never waits measures how fast the program can ask, until the
 // queue is full, and not how fast the device answers.
 //
-// The rule reports loops over b.N, in whatever form, and over pb.Next in a function that b.RunParallel
-// is given, after which there is a way to b.StopTimer or
-// to the end of the function on which nothing waits, and loops with b.Loop in
-// which nothing waits, and calls of b.StopTimer in a loop that come before a wait for what the loop has
-// enqueued since b.StartTimer. When b.Loop returns false it has stopped the clock, so a
-// wait after the loop comes too late.
+// The rule reports
+//
+//   - loops over b.N in any form, and over pb.Next in a function for b.RunParallel, if control can
+//     get from the loop to b.StopTimer or to the end of the function without a wait;
+//   - loops over b.Loop without a wait in them: when b.Loop returns false it has stopped the clock,
+//     and a wait after the loop comes too late;
+//   - calls of b.StopTimer in a loop, if they come before a wait for what the loop has enqueued
+//     since b.StartTimer.
 //
 // WRONG
 //
@@ -34,15 +36,16 @@
 //		}
 //	}
 //
-// Silent: names and texts of the benchmark that speak of enqueueing,
-// dispatching, launching, submitting, issuing or of being asynchronous; loops
-// that wait for anything in each iteration; calls of functions that nothing is
-// known about, which may wait.
+// Silent:
 //
-// Missed: loops that another function than the one with the
-// *testing.B runs.
+//   - benchmarks whose names or texts speak of enqueueing, dispatching, launching, submitting,
+//     issuing, or of being asynchronous;
+//   - loops that wait for anything in each iteration;
+//   - calls of unknown functions, which may wait.
 //
-// Fix: inserts asyncrt.WaitIdle, which waits for all work, after a loop over
-// b.N, and with b.Loop at the end of the body, where it measures each iteration
-// with its wait; none where each iteration stops the clock.
+// Missed: loops in another function than the one with the *testing.B.
+//
+// Fix: inserts asyncrt.WaitIdle, which waits for all work. After a loop over b.N it stands behind
+// the loop; in a loop over b.Loop at the end of the body, so that each iteration is measured with
+// its wait. None is offered where each iteration stops the clock.
 package benchmark

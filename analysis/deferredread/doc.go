@@ -29,9 +29,13 @@
 //		losses = append(losses, step(b))
 //	}
 //
-// Silent: what AT001 is silent about, apart from functions marked //asyncgen:kernel, as the generator leaves deferred
-// calls as they are; what runs when a function literal returns that is called in the loop at once, which AT001 and
-// AT004 are for; calls that are deferred under a condition that holds rarely.
+// Silent:
+//
+//   - what AT001 is silent about, apart from functions marked //asyncgen:kernel, as the generator
+//     leaves deferred calls as they are;
+//   - deferred calls in a function literal that the loop calls at once: AT001 and AT004 report
+//     these;
+//   - calls that are deferred under a condition that holds rarely.
 //
 // Missed: deferred calls of function values.
 //

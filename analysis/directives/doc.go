@@ -9,10 +9,9 @@
 // keeps a finding from being reported. When the code changes and the finding is
 // gone, the comment stays and hides the next one.
 //
-// The rule reports directives that have nothing to ignore, that name no rule or
-// one that does not exist, and that give no reason. It also reports comments
-// that begin like a directive and are none: //asyncgen:kernal marks nothing, and
-// nor does "// asyncgen:kernel" with its space.
+// The rule reports directives that have nothing to ignore, that name no rule or an unknown one, and
+// that give no reason. It also reports comments that look like a directive and aren't one:
+// //asyncgen:kernal marks nothing, and neither does "// asyncgen:kernel", because of its space.
 //
 // WRONG
 //
@@ -23,12 +22,12 @@
 //
 //	fmt.Println(total)
 //
-// Silent: comments for golangci-lint, //nolint:asyncgen, of which it reports
-// those that are not used; generated files.
+// Silent: comments for golangci-lint, //nolint:asyncgen, since golangci-lint reports unused ones
+// itself; generated files.
 //
-// Missed: directives in packages that can't reach a tensor, and in files that
-// the build tags in use leave out. A directive for a finding that is not asked
-// for, of another severity or of a rule that is switched off, is not unused.
+// Missed: directives in packages that can't reach a tensor, and in files that the build tags in use
+// leave out. A directive counts as used if its finding is not asked for: it has another severity,
+// or the rule is switched off.
 //
 // Fix: none. Deleting the comment may delete what somebody wanted to remember.
 package directives

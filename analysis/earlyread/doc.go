@@ -7,11 +7,11 @@
 // work while the host waits; one that reads it afterwards waits no longer, and
 // the device is busy meanwhile.
 //
-// The rule reports waits in a loop that a training step (Backward, Step,
-// Minimize, or a function that calls one) follows in the same iteration,
-// when the step does not need the value. It is the small improvement where the large one,
-// which the rule about the wait itself names, is not possible; so findings are
-// of severity info: they are shown with -severity=info.
+// The rule reports a wait in a loop if a training step (Backward, Step, Minimize, or a function
+// that calls one) follows in the same iteration and doesn't need the value. To read after the step
+// is the small improvement, for loops that have to read each value. The large one, not to wait in
+// the loop, is what the rule about the wait itself recommends. So findings here are of severity
+// info: they are shown with -severity=info.
 //
 // WRONG
 //
@@ -25,9 +25,8 @@
 //	opt.Minimize(loss)
 //	total += loss.Item() // the device goes on with the update
 //
-// Silent: what AT001 is silent about; values that decide whether there is a
-// step, or become an operand; those that few iterations use, for which AT008
-// says more.
+// Silent: what AT001 is silent about; values that decide whether there is a step, or become an
+// operand of it; values that few iterations use, for which AT008 says more.
 //
 // Missed: steps in another function than the read.
 //

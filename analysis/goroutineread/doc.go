@@ -2,18 +2,19 @@
 //
 // # AT013: read on a goroutine for each iteration
 //
-// A goroutine that waits for a tensor keeps the loop going, but there is
-// one for each iteration, with nothing that bounds how many; and what they do
-// with the values comes in any order. A loop that keeps the tensors and reads
-// them later needs none of them.
+// A goroutine that waits for a tensor doesn't hold up the loop. But there is one for each
+// iteration, their number has no bound, and what they do with the values comes in any order. A loop
+// that keeps the tensors, to read them later, needs none of them.
 //
-// The rule reports go statements in a loop, and calls of the Go methods of
-// sync.WaitGroup and errgroup.Group, whose function reads what the loop or the
-// function enqueues. Sometimes that is what is wanted, so findings are of
-// severity info: they are shown with -severity=info. It is a warning where the iteration
-// receives what the goroutine sends, or waits for its end, as if it read itself. So it is where
-// the goroutines only enqueue, read and keep the value, and the function waits for all of them
-// after the loop, at which it can as well read.
+// The rule reports go statements in a loop, and calls of the Go methods of sync.WaitGroup and
+// errgroup.Group, if their function reads what the loop or the function itself enqueues. Sometimes
+// that is what is wanted, so findings are of severity info: they are shown with -severity=info. Two
+// cases are warnings:
+//
+//   - The iteration waits for the end of its goroutine, or receives what it sends. Then it could as
+//     well read.
+//   - The goroutines only enqueue, read and keep the value, and the function waits for all of them
+//     after the loop. It could as well read there.
 //
 // WRONG
 //
@@ -35,5 +36,5 @@
 //
 // Missed: function values; tensors from channels.
 //
-// Fix: none. What the goroutines do beside reading is not a linter's to order.
+// Fix: none. In which order the goroutines do the rest of their work is for the author to say.
 package goroutineread

@@ -2,21 +2,20 @@
 //
 // # AT022: list of tensors that only grows
 //
-// What is in flight is bounded by the runtime, but what a program keeps is not.
-// A tensor in a list keeps its memory on the device, and if it has a history,
-// all that its gradient would need.
+// The runtime bounds what is in flight, but not what a program keeps. A tensor in a list keeps its
+// memory on the device and, if it has a history, all that its gradient would need.
 //
-// The rule reports appends of tensors that a loop computes
-// to a list that is never cut or made anew, when the loop has no end of its
-// own: for without a condition, or while a context is alive, or over a channel,
-// left only by a return from a select statement or after an error. A list that is used
-// after such a loop may be what the loop is for, as may a field that a loop over a
-// channel fills: then the finding is of severity info, shown with -severity=info. The
-// others fill the memory and serve nobody who waits for the end: warnings.
+// The rule reports appends of tensors that a loop computes to a list that is never cut or made
+// anew, if the loop has no end of its own. Such a loop is a for without a condition, goes on while
+// a context is alive, or ranges over a channel, and is left only by a return from a select
+// statement or after an error. It fills the memory, and nobody gets to use the list. If the list is
+// used after the loop, or is a field that a loop over a channel fills, it may be what the loop is
+// for: then the finding is of severity info, shown with -severity=info.
 //
-// It also reports appends of tensors, or of what holds some, to lists that nobody ever looks at: local ones in loops,
-// and fields and variables of the package that are not exported, if the package asks for their length at most and
-// never cuts them, however long the loop is.
+// It also reports appends to lists that nobody ever looks at, however long the loop is. These are
+// local lists in loops, and unexported fields and variables of the package, if the package never
+// cuts them and asks for their length at most. The elements are tensors, or structs and lists with
+// tensors.
 //
 // WRONG
 //
@@ -36,9 +35,8 @@
 //		}
 //	}
 //
-// Silent: loops over lists and ranges of numbers, and those that a counter, a
-// value or the end of the input ends, as what they collect is as many as their
-// iterations.
+// Silent: loops over lists and ranges of numbers, and loops that a counter, a value or the end of
+// the input ends. What these collect is bounded by the number of their iterations.
 //
 // Missed: maps, channels and lists of lists; lists that another function cuts
 // or appends to, if somebody reads them.

@@ -6,8 +6,7 @@
 // when the value is read before the condition, every iteration waits for the
 // device all the same.
 //
-// The rule reports reads in a loop whose value is used only under conditions
-// that hold rarely.
+// The rule reports reads in a loop if their value is used only under conditions that hold rarely.
 //
 // WRONG
 //
@@ -31,13 +30,15 @@
 //
 // Silent, and missed: what AT001 is silent about and misses.
 //
-// Fix: moves the statement that reads into the condition; all of a loop at
-// once. It is offered when the statement does nothing else, when the condition
-// is an if statement of the same block without another use of the value, when
-// nothing between the two assigns the tensor's variable, which is the
-// function's own. It is not offered in functions that read a clock, as the wait
-// may be what makes their timing right. Tensors never change, so the value is
-// the same. If the computation failed, the panic comes where the value is used,
-// no longer in iterations that don't use it; WaitAll reports such failures in
-// any case.
+// Fix: moves the statement with the read into the condition; all of a loop at once. It is offered
+// if
+//
+//   - the statement does nothing else;
+//   - the condition is an if statement of the same block, and nothing else uses the value;
+//   - nothing between the two assigns the tensor's variable, which is local;
+//   - the function reads no clock, as the wait may be what makes its timing right.
+//
+// Tensors never change, so the value is the same. If the computation failed, the panic comes where
+// the value is used, and no longer in iterations that don't use it. WaitAll reports such failures
+// in any case.
 package guardedread

@@ -2,30 +2,34 @@
 //
 // # AT012: blocking read in a hidden loop
 //
-// The body of a loop over an iterator, and a function literal that is passed to
-// something that loops, run many times, although the loop itself is in another
-// function. A read there waits for the device each time, like one in a loop that
-// everybody sees. So does an iterator that yields a value which it reads: whoever
-// ranges over it gets no further than one step ahead.
+// The body of a loop over an iterator runs many times, and so does a function literal that is
+// passed to something that loops, although the loop itself is in another function. A read there
+// waits for the device each time, as in any other loop. An iterator that reads the values it yields
+// is no better: whoever ranges over it gets no further than one step ahead.
 //
-// The rule reports reads in the body of a loop over an iterator, in function
-// literals that the callee calls in a loop, and reads whose value is yielded,
-// when the loop, or what calls the literal, enqueues what is read. That
-// functions loop is known of this and other packages, by facts, of the standard
-// library, and of packages that can't reach a tensor where their signatures
-// tell: a list and a function of its elements. A function that compares, for
-// package sort or slices, is called more often than there are elements, so its reads are
-// reported whoever has enqueued the work: read what is compared before, all at once,
-// and sort by the values.
+// The rule reports reads in the body of a loop over an iterator, reads in function literals that
+// the callee calls in a loop, and reads whose value is yielded. The loop, or the function that
+// calls the literal, must enqueue what is read. That a function loops is known
 //
-// Some functions are called again and again although no loop names them, and reads
-// there are reported as well. A loop calls a method of an interface, a hook or a
-// function in a field: where some of the functions of the package that it may call
-// wait and others don't, the loop is right for the others, so the finding is at the
-// read. The same goes for methods of an interface that another package calls in its
-// loop. A method that adds what it reads to a field, like a meter, is reported if
-// nobody in its package calls it, and so is a function that takes one step of
-// training and prints the loss, or adds it to a field. So is the method Forward of a module.
+//   - of this and other packages, by facts;
+//   - of the standard library;
+//   - of packages that can't reach a tensor, if the signature tells: a list and a function of its
+//     elements.
+//
+// A function that compares, for package sort or slices, is called more often than there are
+// elements. So its reads are reported whoever has enqueued the work. Read what is compared before,
+// all at once, and sort by the values.
+//
+// Some functions are called again and again although no loop names them, and reads in them are
+// reported as well:
+//
+//   - A loop calls a method of an interface, a hook or a function in a field. If some of the
+//     functions that it may lead to wait and others don't, the loop is right for the others, and
+//     the finding is at the read.
+//   - Another package calls a method of an interface in its loop.
+//   - A method adds what it reads to a field, like a meter, and nobody in its package calls it.
+//   - A function takes one step of training and prints the loss, or adds it to a field.
+//   - The method is Forward of a module.
 //
 // WRONG
 //
@@ -47,12 +51,11 @@
 //		}
 //	}
 //
-// Silent: what AT001 is silent about; literals that are called once, on another
-// goroutine, or by functions of which that is not known; methods of meters that
-// keep the best value, return what they read, or are called for epochs and reports by
-// their names.
+// Silent: what AT001 is silent about; literals that are called once, on another goroutine, or by
+// functions of which nothing is known; methods of meters that keep the best value, return what they
+// read, or have a name that speaks of epochs and reports.
 //
-// Missed: iterators that can't be told from their type to be one function.
+// Missed: iterators of a type that doesn't show that they are functions.
 //
 // Fix: none. Where a value goes decides what is right.
 package hiddenloop

@@ -2,30 +2,34 @@
 //
 // # AT023: history of every iteration that is kept
 //
-// A tensor that was computed from the value of a parameter remembers how, so
-// that Backward can follow it. A sum of such tensors remembers all of them:
-// with total = total.Add(loss) in a loop, no tensor of any iteration that the
-// gradient would need can be freed before total is. A list of them does the same, and so
-// does a state that each iteration computes from the one before.
+// A tensor that was computed from the value of a parameter remembers how, so that Backward can
+// follow it: it has a history. A sum of such tensors remembers all of them. After total =
+// total.Add(loss) in a loop, no tensor that a gradient of some iteration would need is freed before
+// total is. The same goes for a list of such tensors, and for a state that each iteration computes
+// from the one before.
 //
-// The rule reports, where the program only ever reads values from what is kept:
-// a sum, or another operation, in a loop that keeps a tensor beyond the iteration, when
-// the part that is added has a history; a tensor that each iteration computes from its
-// value before, as the state of a decoder; tensors that are put into a list, or into a
-// field of a struct that outlives the iteration; and sums and lists in fields, at the call of the
-// function that adds to them if that is given tensors by others.
-// In a loop that takes steps of training it reports averages of parameters in any list,
-// who reads that or not: the steps change what a gradient would be of.
+// The rule reports histories that are kept, if the program only ever reads values from what keeps
+// them:
 //
-// It also reports, where Backward or Minimize follows it, what a network computes whose
-// parameters the package sets to those of another network, or to averages of both, and gives
-// to no optimiser: nothing uses the gradients of such a network, as that of the targets in
-// reinforcement learning.
+//   - a sum, or the result of another operation, that a loop keeps beyond the iteration, if what is
+//     added has a history;
+//   - a tensor that each iteration computes from its value before, like the state of a decoder;
+//   - tensors that are put into a list, or into a field of a struct that outlives the iteration;
+//   - sums and lists in fields, at the call of the function that adds to them, if the tensors come
+//     from its callers.
 //
-// If the loop calls Backward or Minimize on the part of a sum, that releases
-// most of its history, and a small record is left of each iteration; that is reported
-// as well, as it grows for as long as the loop runs, and Detach costs nothing. In a list it
-// is not: the handles are as many.
+// In a loop with steps of training it reports averages of parameters in any list, whoever reads the
+// list: the steps change what a gradient would be of.
+//
+// It also reports networks whose gradients nothing uses, as that for the targets in reinforcement
+// learning: the package sets their parameters to those of another network, or to averages of both,
+// and gives them to no optimiser. The finding is at what such a network computes, if Backward or
+// Minimize follows it.
+//
+// If the loop calls Backward or Minimize on the part of a sum, that releases most of the history,
+// and a small record is left of each iteration. This is reported as well: it grows for as long as
+// the loop runs, and Detach costs nothing. In a list it is not reported, since the list grows by a
+// handle for each iteration anyway.
 //
 // WRONG
 //
@@ -43,21 +47,23 @@
 //
 // Better still is nn.Frozen for all that only evaluates.
 //
-// A sum that is scaled by numbers before the part is added, as a moving average is,
-// is one, too.
+// A moving average, which scales the sum by numbers before it adds the part, is a sum, too.
 //
-// Silent: networks of layers; what is passed on, returned, stored or differentiated, as in
-// the accumulation of gradients, in networks that unroll a loop, in descents that are
-// differentiated themselves; states that some iterations detach; results of
-// comparisons, of arg max and other operations that no gradient passes.
+// Silent:
 //
-// A layer that is known as an nn.Module only has parameters, unless the package makes
-// it Frozen or passes such a one to the function, or it is called frozen. So has a loss that an
-// exported method is given, if nothing in the package calls it. Sums over the parts of a
-// model, which are few, are silent.
+//   - networks of layers;
+//   - what is passed on, returned, stored or differentiated, as in the accumulation of gradients,
+//     in networks that unroll a loop, and in descents that are differentiated themselves;
+//   - states that some iterations detach;
+//   - results of comparisons, of arg max and of other operations that no gradient passes;
+//   - sums over the parts of a model, which are few.
 //
-// Missed: interfaces of the user; a list or state that an exported function returns; what a
-// function that is not known computes.
+// A layer of type nn.Module is taken to have parameters, unless the package makes it Frozen, passes
+// a frozen one to the function, or calls it frozen. A loss that is given to an exported method is
+// taken to have a history, if nothing in the package calls the method.
+//
+// Missed: interfaces of the user; lists or states that an exported function returns; results of
+// unknown functions.
 //
 // Fix: none. Where to detach is for the author to say.
 package history

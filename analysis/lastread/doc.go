@@ -5,8 +5,8 @@
 // When only the value of the last iteration is used after the loop, all the
 // reads before it made the host wait for nothing.
 //
-// The rule reports reads in a loop whose value is assigned to a variable that
-// the loop does not use and assigns nowhere else.
+// The rule reports reads in a loop whose value is assigned to a variable, if the loop does not use
+// the variable and assigns it nowhere else.
 //
 // WRONG
 //
@@ -32,14 +32,17 @@
 //
 // Silent: what AT001 is silent about.
 //
-// Missed: values kept in fields or elements, or that closures refer to; those
-// that pass through arithmetic on the way to the variable; loops that goto makes.
+// Missed: values kept in fields or elements, or in variables of closures; values that pass through
+// arithmetic on the way to the variable; loops made of goto.
 //
-// Fix: keeps the tensor in the loop and reads it after the loop, if there was
-// an iteration. It is offered when the loop is left only at its end or by its
-// own break, or by a return that can't see the variable, and when the function reads
-// no clock, as the waits may be what makes its timing right. Tensors never change,
-// so the value is the same. If a computation other than the last one failed,
-// nothing reads it any more, and no panic tells; WaitAll reports such failures
-// in any case. All such reads of a loop are one fix.
+// Fix: keeps the tensor in the loop and reads it after the loop, if there was an iteration. All
+// such reads of a loop are one fix. It is offered if
+//
+//   - the loop is left only at its end, by its own break, or by a return that can't see the
+//     variable;
+//   - the function reads no clock, as the waits may be what makes its timing right.
+//
+// Tensors never change, so the value is the same. If a computation other than the last one failed,
+// nothing reads its result any more, and there is no panic. WaitAll reports such failures in any
+// case.
 package lastread

@@ -2,16 +2,15 @@
 //
 // # AT011: wait for the device while a mutex is held
 //
-// A read such as Item waits until the device has computed the tensor. If it is
-// called with a mutex held, everybody who wants the mutex waits for the device,
-// too, also those who only want to enqueue more work, and goroutines that could
-// have kept the device busy stand in a row.
+// A read such as Item waits until the device has computed the tensor. If the reader holds a mutex,
+// everybody who wants the mutex waits for the device, too. That includes goroutines that only want
+// to enqueue more work, and would have kept the device busy.
 //
-// The rule reports reads, prints, waits and calls of functions that wait, on
-// all of whose ways the function has locked a sync.Mutex or RWMutex that it has
-// not unlocked yet, when what is waited for was computed by an operation or
-// comes from the caller. A mutex may also be locked by a method that does nothing
-// else, or by a function while it calls a function literal that it is given.
+// The rule reports reads, prints, waits and calls of functions that wait, at places where the
+// function holds a mutex for certain: on all ways to the place it has locked a sync.Mutex or
+// RWMutex and not unlocked it yet. What is waited for must be the result of an operation, or come
+// from the caller. A mutex may also be locked by a method that does nothing else, or by a function
+// while it calls a function literal that it is given.
 //
 // WRONG
 //
@@ -38,9 +37,9 @@
 // called in between may unlock. In test files the rule applies with -tests
 // only.
 //
-// Missed: mutexes that the caller has locked, but for the calls themselves, which
-// are reported there; those locked with TryLock; semaphores and channels used as mutexes;
-// functions that wait for something without reading it.
+// Missed: mutexes that the caller has locked, except at the caller's own calls, where they are
+// reported; mutexes that are locked by TryLock; semaphores and channels used as mutexes; functions
+// that wait for something without reading it.
 //
-// Fix: none. What must be done together is for the author to say.
+// Fix: none. What has to happen under one lock is for the author to say.
 package lockedread

@@ -2,14 +2,12 @@
 //
 // # AT010: call in a loop of a function that waits
 //
-// A function that reads a tensor it was given, or one that it just computed,
-// waits for the device; so does what calls it, in this package or another.
-// In a loop that enqueues work, such a call is a blocking read that nobody
-// sees at the place where it hurts.
+// A function that reads a tensor waits for the device, whether it was given the tensor or has just
+// computed it. So does each function that calls it, in this package or another. In a loop that
+// enqueues work, such a call is a blocking read that nobody sees at the place where it hurts.
 //
-// The rule reports calls in a loop of functions that wait, with the way from
-// the call to the read, when the function waits for something that the loop,
-// or the function itself, enqueues.
+// The rule reports calls in a loop of functions that wait, if the function waits for something that
+// the loop or the function itself enqueues. The finding shows the way from the call to the read.
 //
 // WRONG
 //
@@ -38,21 +36,23 @@
 // When the value decides what the loop does next, or the loop waits for input
 // anyway, the finding is of severity info.
 //
-// Silent: what AT001 is silent about, in the caller and in the callee;
-// functions that read in a loop of their own, or before or after one that passes
-// through data, as one epoch of training does, but not one over the parameters or layers of
-// a model or the steps of a sequence, nor where the loop takes a step of training in each
-// iteration itself, so that a model is evaluated after every step;
-// functions of tensor libraries.
+// Silent:
 //
-// A loop over hooks or callbacks, in a list or map of functions or of interfaces, calls
-// all that the package puts there, so one that waits is enough. Where only some of the
-// functions that a call may lead to wait, the finding is in these, see AT012.
+//   - what AT001 is silent about, in the caller and in the callee;
+//   - functions that read in a loop of their own, or before or after a loop that passes through
+//     data, as one epoch of training does; this does not go for loops over the parameters or layers
+//     of a model or the steps of a sequence, nor if the calling loop takes a step of training in
+//     each iteration itself, and evaluates the model after each;
+//   - functions of tensor libraries.
 //
-// Missed: calls through function values that may be one of several, and
-// through interfaces of other packages or with more than three implementations, but
-// of such lists; reads more than three calls deep; reads of tensors in fields that no
-// function of their package sets.
+// A loop over hooks or callbacks, in a list or map of functions or of interfaces, calls all that
+// the package puts there, so it is enough that one of them waits. Other calls may lead to one of
+// several functions. If only some of these wait, the findings are in these, see AT012.
 //
-// Fix: none. The signature of a function is not a linter's to change.
+// Missed: calls through function values that may be one of several; calls through interfaces of
+// other packages, or with more than three implementations, except for elements of lists as above;
+// reads more than three calls deep; reads of tensors in fields that no function of their package
+// sets.
+//
+// Fix: none. Other callers rely on the signature of a function.
 package loopcall

@@ -2,17 +2,21 @@
 //
 // # AT025: same tensor made in each iteration
 //
-// A constructor such as From, Full or Zeros copies host data to the device, or
-// fills memory there. A tensor never changes, so one that is made of the same
-// data in each iteration of a loop can be made once.
+// A constructor such as From, Full or Zeros copies host data to the device, or fills memory there.
+// A tensor never changes, so a loop that makes it of the same data in each iteration can use one
+// that was made before.
 //
-// The rule reports constructors in a loop that enqueues work whose operands are the same in each
-// iteration, functions of the package that do nothing but make a tensor of what they are given, and
-// conversions, by As, of a tensor that the loop does not change. One number costs next to nothing,
-// and what a variable begins with, to be added to or computed anew in the loop, is often clearest
-// where it is: about these, findings are of severity info, shown with -severity=info. The others
-// are copies or fills of memory in each iteration that one line before the loop saves, whatever
-// else the loop does: warnings.
+// The rule reports, in a loop that enqueues work,
+//
+//   - constructors whose operands are the same in each iteration;
+//   - calls of functions of the package that only make a tensor of their operands, under the same
+//     condition;
+//   - conversions, by As, of a tensor that the loop does not change.
+//
+// These copy or fill memory in each iteration, which one line before the loop would save: warnings.
+// Two cases are of severity info, shown with -severity=info: a tensor of one number, which costs
+// next to nothing; and the first value of a variable that the loop adds to or computes anew, which
+// is often clearest where it is.
 //
 // WRONG
 //
@@ -27,12 +31,12 @@
 //		ys = append(ys, x.Mul(w))
 //	}
 //
-// Silent: data that the loop may write to; constructors under a condition that
-// holds rarely, and in loops around loops.
+// Silent: data that the loop may write to; constructors under a condition that holds rarely;
+// constructors in a loop that has another loop in it.
 //
-// Missed: operands that are results of functions, but for methods that return a field or its
-// length; data that is kept in fields and package variables which others can name, or which the package sets
+// Missed: operands that are results of functions, except for methods that return a field or its
+// length; data in fields and package variables that others can name, or that the package sets
 // anywhere but where they are made.
 //
-// Fix: none. A good name for the tensor is for the author to find.
+// Fix: none. The tensor needs a name, and a good one is for the author to find.
 package loopdata

@@ -6,12 +6,11 @@
 // next, has to wait for the value before it can enqueue anything: the device
 // is idle while the host decides.
 //
-// The rule reports reads in a loop whose value reaches a condition that ends
-// the iteration or the loop, or that chooses what is enqueued, also by a variable
-// that later iterations compute with. Many correct algorithms end when a value is
-// small enough; most may as well do so a few iterations late. A loop that only asks
-// whether to give up, for NaN and infinities or to return an error, waits each time
-// for what hardly ever happens.
+// The rule reports reads in a loop whose value reaches a condition that ends the iteration or the
+// loop, or that chooses what is enqueued. The value may get there by a variable that later
+// iterations compute with. Many correct algorithms end when a value is small enough; most may as
+// well end a few iterations late. A loop may also ask only whether to give up, because of NaN or to
+// return an error: then it waits each time for what hardly ever happens.
 //
 // WRONG
 //
@@ -28,13 +27,13 @@
 //		}
 //	}
 //
-// A search for a number, such as a line search, needs each value before it can try again: findings about what
-// only its condition asks for are of severity info, shown with -severity=info.
+// A search for a number, such as a line search, needs each value before it can try again. Reads for
+// its condition alone are of severity info, shown with -severity=info.
 //
-// Silent: what AT001 is silent about; conditions that change only what the
-// host keeps, such as a maximum.
+// Silent: what AT001 is silent about; conditions that only change what the host keeps, such as a
+// maximum.
 //
-// Missed: values that decide in a function that they are passed to.
+// Missed: values that are passed to a function which decides by them.
 //
-// Fix: none. Deciding later computes more.
+// Fix: none. A loop that decides later computes more.
 package loopexit

@@ -32,12 +32,12 @@
 // Silent: what AT001 is silent about; %T, %p and %i, which need no value;
 // slog at level Debug; fields that are not exported, which fmt prints as addresses.
 //
-// Functions that pass their last arguments on to be printed count as prints, too,
-// and so does Execute of a template. Attributes of slog are what they wrap.
+// Functions that pass their last arguments on to be printed count as prints, too, and so does
+// Execute of a template. An attribute of slog counts as the value that it wraps.
 //
 // Missed: formats that are not constant or have indexes or stars; arguments
 // passed as one slice of another kind; other logging libraries; types whose own
 // String method, or with encoding/json whose own MarshalJSON, reads a tensor.
 //
-// Fix: none. How often a program prints is what its user sees of it.
+// Fix: none. Users see how often a program prints, so it is for the author to decide.
 package loopprint

@@ -33,40 +33,52 @@
 // The generator makes the same of the loop as it stands, with bounded memory:
 // mark the function //asyncgen:kernel.
 //
-// Some operations that take a number from the device wait for it in special cases, which the rule reports as well:
-// RowI64 and SliceI64 of a tracked tensor, and MulF64 and its like with integers. A function that is given to
-// Later.Do waits for what it computes itself, of which the backlog knows nothing.
+// The rule also reports operations that take a number from the device and wait for it in special
+// cases: RowI64 and SliceI64 of a tracked tensor, and MulF64 and its like with integers. A function
+// that is given to Later.Do waits for what it computes itself, since the backlog knows only of what
+// it was asked to read.
 //
-// Silent: reads of tensors that the loop doesn't compute; reads under a condition that holds rarely
-// (every third or hundredth iteration, chosen ones, once a second, the first or the last iteration, on
-// errors, when verbose), unless the loop takes all its steps of training under the same condition, and
-// of what is Ready; reads that depend on a value read before, which is the finding then; loops over at
-// most four things; loops each iteration of which passes through data or trains in a loop of its own,
-// as over epochs (a loop inside it over parameters, the steps of a sequence or parts of a batch is
-// none of that), or goes on with one computation for a number of steps; functions that a rate limiter
-// of the program calls now and then; loops that leave after the read; reads of what an earlier iteration
-// enqueued, after the iteration has enqueued work of its own, or of what is several iterations old;
-// loops that a ticker paces; loops that send each value to a client at once, with http.Flusher or on a net.Conn;
-// functions marked //asyncgen:kernel, about which the generator speaks.
+// Silent:
 //
-// Where the loop can't run far ahead anyway, findings are of severity info, shown with
-// -severity=info: it waits for input or the network, answers a client on a channel that came with
-// the question, does nothing but read what it receives and pass the value on, has no end and
-// sends values to somebody who may give up, or gives the value to what makes the next tensor of
-// it, or the numbers for that, as a simulated world does of an action. So are those in
-// asyncrt.AllowSync, where somebody has said that the wait is meant. What a handler of HTTP
-// writes is no such wait: a read for each row of a request is as slow as anywhere, and a warning.
+//   - reads of tensors that the loop doesn't compute, and of what is Ready;
+//   - reads under a condition that holds rarely: every third or hundredth iteration, chosen ones,
+//     once a second, the first or the last iteration, on errors, when verbose. They are reported if
+//     the loop takes all its steps of training under the same condition;
+//   - reads that depend on a value read before: the finding is at that read;
+//   - loops over at most four things, and loops that leave after the read;
+//   - outer loops, as over epochs: each iteration passes through data, or trains in a loop of its
+//     own, or goes on with one computation for a number of steps. A loop over parameters, the steps
+//     of a sequence or the parts of a batch inside doesn't make a loop an outer one;
+//   - functions that a rate limiter of the program calls now and then, and loops that a ticker
+//     paces;
+//   - reads of what an earlier iteration enqueued, if the iteration has enqueued work of its own
+//     before, and reads of what is several iterations old;
+//   - loops that send each value to a client at once, with http.Flusher or on a net.Conn;
+//   - functions marked //asyncgen:kernel, about which the generator speaks.
 //
-// A function that is not known, behind a variable, a field or an interface, is taken
-// to enqueue the tensors that it returns, unless its name says that it gets, loads or
-// reads them.
+// Some loops can't run far ahead anyway. Their findings are of severity info, shown with
+// -severity=info. Such a loop
 //
-// Tensors that come from a channel, a parameter or a field, count as pending, unless the function runs on a goroutine
-// beside what sends them, as far as the package shows: that is a good way to read.
+//   - waits for input or the network, or answers a client on a channel that came with the question;
+//   - does nothing but read what it receives and pass the value on;
+//   - has no end, and sends values to somebody who may give up;
+//   - gives the value, as a simulated world does with an action, to what makes its next tensor or
+//     the numbers for it;
+//   - is in asyncrt.AllowSync, where somebody has said that the wait is meant.
 //
-// Missed: tensors that come from other channels, or from functions or methods of interfaces
-// of which the package has a few, on which nothing is agreed; loops that run in
-// another function than the read, unless AT010 sees them.
+// A handler of HTTP that writes its answer is none of these: a read for each row of a request is as
+// slow as anywhere, and a warning.
+//
+// A function that is not known, behind a variable, a field or an interface, is taken to enqueue the
+// tensors that it returns, unless its name says that it gets, loads or reads them.
+//
+// Tensors that come from a channel, a parameter or a field count as pending. They don't if the
+// package shows that the function runs on a goroutine beside the one that sends them: that is a
+// good way to read.
+//
+// Missed: tensors that come from other channels, or from a call that may lead to several functions
+// of the package which don't agree; loops in another function than the read, unless AT010 sees
+// them.
 //
 // Fix: none. Where a value goes decides what is right.
 package loopread

@@ -2,15 +2,14 @@
 //
 // # AT034: graph or plan built in each iteration
 //
-// Libraries that run a whole graph build and compile it before they run it,
-// which takes longer than most graphs run. A graph that is built once and run
-// many times costs that once.
+// Some libraries run whole graphs. They build and compile a graph before they run it, and that
+// takes longer than most graphs run. A graph that is built once and run many times costs that once.
 //
-// The rule reports calls in a loop that build or compile, by what the profile
-// of the library says, or of functions that always do, when what to build is the
-// same in each iteration. Of our library these are tensor.Fuse and tensor.FuseScalars, which
-// keep what they define for ever: they are reported outside of loops, too, where a function
-// defines an operation that nobody has after it.
+// The rule reports calls in a loop that build or compile, as the profile of the library says, and
+// calls of functions that always do, if each iteration builds the same thing. Of our library these
+// are tensor.Fuse and tensor.FuseScalars, which keep what they define for ever. They are reported
+// outside of loops, too, in a function that defines an operation which nobody has after the
+// function has returned.
 //
 // WRONG
 //
@@ -25,12 +24,15 @@
 //		ys = append(ys, exec.MustExec1(x))
 //	}
 //
-// Silent: functions to build that are made in the loop, or that mention what the
-// loop makes or changes, by themselves or through functions of the package, or
-// ask for random numbers or the time; graphs to which the loop may add; calls
-// under a condition, which may fill a cache; loops around loops, as over models.
+// Silent:
 //
-// Missed: functions that call others to say what to build.
+//   - functions to build from that are made in the loop, ask for random numbers or the time, or
+//     mention what the loop makes or changes, directly or through functions of the package;
+//   - graphs to which the loop may add;
+//   - calls under a condition, which may fill a cache;
+//   - loops around loops, as over models.
 //
-// Fix: none. The two ways to run take their operands differently.
+// Missed: what to build, if a call computes it.
+//
+// Fix: none. The two ways to run a graph take their operands differently.
 package rebuilt

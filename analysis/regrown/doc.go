@@ -2,13 +2,14 @@
 //
 // # AT035: tensor that is copied to grow in each iteration
 //
-// A tensor never changes. Concat makes a new one and copies all of its operands into it, so a tensor to
-// which a loop adds a piece in each iteration is copied as often as there are pieces: a thousand pieces of a
-// megabyte are copies of 500 gigabytes. The host has nothing to wait for, so no other rule notices.
+// A tensor never changes. Concat makes a new one and copies all of its operands into it. If a loop
+// adds a piece in each iteration, all earlier pieces are copied each time: for a thousand pieces of
+// a megabyte that is 500 gigabytes. The host has nothing to wait for, so no other rule notices.
 //
-// The rule reports calls of Concat in a loop whose result takes the place of one of the operands, a variable or a
-// field, when the loop does nothing else with what it has so far. It also reports methods that add what they are given
-// to a field in this way, if nothing in the package ever begins the field anew.
+// The rule reports calls of Concat in a loop whose result takes the place of one of the operands, a
+// variable or a field, if the loop does nothing else with what it has so far. It also reports
+// methods that add their operand to a field in this way, if nothing in the package ever begins the
+// field anew.
 //
 // WRONG
 //
@@ -25,8 +26,9 @@
 //	}
 //	all := tensor.Concat(0, parts...)
 //
-// Silent: loops that use what there is so far, as a decoder does that looks at all earlier tokens, for anything but
-// its shape and whether there is anything; loops of at most four iterations; calls under conditions that rarely hold.
+// Silent: loops that use what they have so far for anything but its shape and whether there is
+// anything, like a decoder that looks at all earlier tokens; loops of at most four iterations;
+// calls under conditions that rarely hold.
 //
 // Missed: tensors in elements of lists and in fields of fields; pieces that a function adds.
 //

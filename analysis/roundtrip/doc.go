@@ -6,11 +6,14 @@
 // device to the host and back, and the device idles meanwhile: the operation
 // can't be enqueued before the host knows the value.
 //
-// The rule reports reads in a loop whose value, perhaps after some arithmetic,
-// becomes an operand of a tensor operation or the data of a new tensor. The loop need not compute what
-// is read, if it reads the elements of a list one by one for that, or copies whole tensors by way of the host.
-// The method Forward of a module runs in each step of what has the module, so a read there is reported without a loop:
-// by this rule if its value goes back, by AT005 if it decides, else by AT012.
+// The rule reports reads in a loop whose value, perhaps after some arithmetic, becomes an operand
+// of a tensor operation or the data of a new tensor. The loop usually computes what is read. It
+// need not if it reads the elements of a list one by one, or copies whole tensors by way of the
+// host.
+//
+// The method Forward of a module runs in each step of what has the module, so a read there is
+// reported without a loop: by this rule if its value goes back, by AT005 if it decides something,
+// else by AT012.
 //
 // WRONG
 //
@@ -31,12 +34,12 @@
 // that nobody has waited for. An index is a tensor for Take. The generator
 // does all that: mark the function //asyncgen:kernel.
 //
-// Silent: what AT001 is silent about; values that decide what the loop does
-// next, which is for AT005 to say, or that only become sizes, which is for AT026.
+// Silent: what AT001 is silent about; values that decide what the loop does next, for which see
+// AT005; values that only become sizes, for which see AT026.
 //
 // Missed: values that reach an operation through a function of the user, a
 // container or a field.
 //
-// Fix: none. An operation on tensors rounds to the type of its operands, the
-// host's arithmetic does not, so that the two may differ in the last bits.
+// Fix: none. An operation on tensors rounds to the type of its operands, and arithmetic of the host
+// doesn't, so the two may differ in the last bits.
 package roundtrip

@@ -6,16 +6,17 @@
 // elements: a result is never equal to anything but itself. The same holds for
 // reflect.DeepEqual, which looks at how a tensor is kept and not at its value.
 //
-// The rule reports comparisons of two tensors that can't be the same one, as
-// both were just computed or made, also by a function that does nothing else, or one
-// was and the other is older: passed in, or of an earlier iteration. So do generic
-// functions that compare their operands, and slices.Index and slices.Contains, which look
-// for a tensor that the call has made. It reports
-// calls of reflect.DeepEqual with tensors, or with lists, maps or structs of
-// them. Other comparisons of two tensors may
-// ask whether they are one and the same on purpose, as a cache or a list does that looks
-// for a handle, and there is nothing in the code that tells the two apart; they are
-// findings of severity info.
+// The rule reports comparisons of two tensors that can't be the same one: both were just computed
+// or made, or one was and the other is older, passed in or of an earlier iteration. A function that
+// does nothing but make a tensor counts like a constructor. Generic functions that compare their
+// operands are reported as well, and so are slices.Index and slices.Contains if they look for a
+// tensor that was just made.
+//
+// It also reports calls of reflect.DeepEqual with tensors, or with lists, maps or structs of them.
+//
+// Other comparisons of two tensors may ask on purpose whether they are one and the same, as a cache
+// does that looks for a handle. Nothing in the code tells the two apart, so these findings are of
+// severity info.
 //
 // WRONG
 //
@@ -28,9 +29,9 @@
 //	same := got.AddScalar(1).Eq(want).All() // on the device
 //	if slices.Equal(got.Float32s(), want.Float32s()) {
 //
-// Silent: comparisons with nil, and with what a cell holds, which is another
-// tensor after each change; tests that fail if two tensors are the same one. The rule applies
-// in test files, too: a test that compares handles tests something else than it says.
+// Silent: comparisons with nil; comparisons with what a cell holds, which is another tensor after
+// each change; tests that fail if two tensors are the same one. The rule applies in test files,
+// too: a test that compares handles tests something else than it says.
 //
 // Missed: comparisons of structs and of interfaces, by slices.Equal, and by generic functions
 // of packages that know no tensors.

@@ -6,8 +6,8 @@
 // computed to the host. If nobody uses the value, the copy is for nothing, and
 // the wait is either a leftover or hidden: who reads the line can't tell which.
 //
-// The rule reports reads whose value is dropped: as a statement, assigned to
-// the blank identifier, or to a variable that is only assigned to it.
+// The rule reports reads whose value is dropped: as a statement, by the blank identifier, or in a
+// variable that is only assigned to the blank identifier.
 //
 // WRONG
 //
@@ -27,11 +27,12 @@
 //
 // Missed: values that are stored and never loaded; Strings that are dropped.
 //
-// Fix: waits for the tensor without the copy. If the computation failed, the read
-// panicked; the fix returns the error where the function returns one as its last
-// result, and in a package main it panics as before. Elsewhere none is offered: a
-// library has to say by itself what becomes of the error. A read that is a mistake
-// in itself, Item of a tensor with many elements, panics for that before and no
-// longer does after. No fix is offered if a comment is in the way, or for reads with
-// arguments of their own.
+// Fix: waits for the tensor without the copy.
+//
+// If the computation failed, the read panicked. The fix returns the error where the function
+// returns one as its last result, and in a package main it panics as before. Elsewhere no fix is
+// offered: a library has to say by itself what becomes of the error. A read that is a mistake in
+// itself, such as Item of a tensor with many elements, panicked and no longer does.
+//
+// No fix is offered for reads with arguments of their own, or if a comment is in the way.
 package unusedread

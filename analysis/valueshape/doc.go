@@ -7,10 +7,9 @@
 // for the value before it can enqueue anything of that size, and no iteration
 // can begin before the last one is finished.
 //
-// The rule reports values read in a loop that become a size: an operand of make,
-// of a constructor or of a view that takes sizes and bounds. Where the value is
-// put to another use as well, another rule speaks of the wait, and the finding
-// is of severity info.
+// The rule reports values read in a loop that become a size: an operand of make, of a constructor,
+// or of a view that takes sizes and bounds. If the value is put to another use as well, another
+// rule speaks of the wait, and the finding here is of severity info.
 //
 // WRONG
 //
@@ -26,13 +25,13 @@
 //		ys = append(ys, x.Mul(mask(n)).Sum().Div(n))
 //	}
 //
-// A size that is large enough for all iterations, and a mask over what counts,
-// let the loop run ahead.
+// Choose a size that is large enough for all iterations, and a mask over the elements that count:
+// then the loop runs ahead.
 //
-// Silent: what AT001 is silent about; how many values were read; where a part
-// begins that always has as many elements, Slice(0, n, n+8), and other operands
-// that are places and not sizes, as the names of the parameters tell: axes,
-// bounds of random numbers, the index of a row, for which there is RowAt.
+// Silent: what AT001 is silent about; how many values were read; the beginning of a part that
+// always has the same number of elements, as in Slice(0, n, n+8); other operands that are places
+// and no sizes, as the names of the parameters tell: axes, bounds of random numbers, the index of a
+// row, for which there is RowAt.
 //
 // Missed: what AT001 misses; sizes that are computed by other functions.
 //
