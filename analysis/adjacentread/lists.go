@@ -12,9 +12,9 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Lists of tensors whose numbers are read one by one, where all has been enqueued before. The
-// first read waits for most of the work, so the loop holds up nothing; but each is a call into
-// the runtime and, on a GPU, a copy of a few bytes, where one would do for all.
+// Lists of tensors whose numbers are read one by one after all work was enqueued. The first read waits
+// for most of the work, so the loop holds up nothing. But each read is a call into the runtime and, on
+// a GPU, a copy of a few bytes; one read would do for all.
 
 // A listRead is a read of a number of one element of a list of tensors in each iteration of a loop.
 type listRead struct {
@@ -72,8 +72,9 @@ func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 	return nil
 }
 
-// listReadInCallee returns c as a listRead if its callee has the loop, and reads the elements by a function or a
-// method that only c tells of; or nil.
+// listReadInCallee returns c as a listRead, or nil, for a loop that is in c's callee. The callee reads
+// the elements by a function that c passes, or by a method of a type that c chooses; so only c tells
+// that it reads.
 //
 //	mean(losses)                                      // calls Item of each
 //	apply(losses, func(t *tensor.Tensor) float64 { return t.Item() })
@@ -94,7 +95,7 @@ func listReadInCallee(pkg *blocking.Package, c *blocking.Call) *listRead {
 	return nil
 }
 
-// isKey reports whether c prints what it is given to have a key of a map.
+// isKey reports whether c prints its operand to have a key of a map.
 //
 //	key := fmt.Sprint(x)
 //	seen[key] = true
@@ -122,8 +123,8 @@ func isFew(pkg *blocking.Package, list ast.Expr) bool {
 	return min(blocking.RangeTrips(pkg.Info, list), blocking.RangeTrips(pkg.Info, pkg.OnlyValue(list))) <= blocking.MaxTrips
 }
 
-// isNumber reports whether results are one number, perhaps with an error. Other results may differ in size, and can't
-// be stacked.
+// isNumber reports whether results are one number, perhaps with an error. Other results may differ in
+// size, so the tensors can't be stacked.
 func isNumber(results *types.Tuple) bool {
 	if results.Len() == 0 || results.Len() == 2 && !syntax.IsError(results.At(1).Type()) || results.Len() > 2 {
 		return false
@@ -131,7 +132,7 @@ func isNumber(results *types.Tuple) bool {
 	return syntax.IsNumeric(results.At(0).Type())
 }
 
-// readsAll reports whether most iterations of l come to c, and something becomes of the value. No iteration may
+// readsAll reports whether most iterations of l come to c, and the value is used. No iteration may
 // enqueue anything, wait for anything else, or leave the loop because of the value.
 func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	if pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || sites.IsAllowed(c) || sites.Receives(pkg, l) || sites.IsPaced(pkg, l) ||
@@ -154,7 +155,8 @@ func isJoined(pkg *blocking.Package, c *blocking.Call) bool {
 	return c.API.Kind == tensorapi.Read && ast.Unparen(call.Args[1]) == c.Expr
 }
 
-// listAround returns the list of which e is an element, or a part of one, and another in each iteration of l; or nil.
+// listAround returns the list that e is an element of, or a part of an element, if each iteration of l
+// has another element; or nil.
 func listAround(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) ast.Expr {
 	if depth > 6 {
 		return nil
@@ -218,8 +220,8 @@ func listOfVariable(pkg *blocking.Package, e *ast.Ident, l *blocking.Loop, depth
 	return nil
 }
 
-// iteratedBy returns the list whose elements l's literal is given as v, among the arguments of the call that calls the
-// literal; or nil.
+// iteratedBy returns the list whose elements l's literal gets as v, or nil. The list is an argument of
+// the call that also gets the literal.
 //
 //	slices.IndexFunc(losses, func(t *tensor.Tensor) bool { … })
 func iteratedBy(pkg *blocking.Package, l *blocking.Loop, v *types.Var) ast.Expr {

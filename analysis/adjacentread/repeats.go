@@ -13,7 +13,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A repeat is a read shortly after another, with which it could be one.
+// A repeat is a read shortly after another one. The two could be one read.
 type repeat struct {
 	Call  *ast.CallExpr
 	Name  string
@@ -22,8 +22,8 @@ type repeat struct {
 	Same bool
 }
 
-// repeats lists the reads in loops that follow another read in the same iteration, which doesn't decide whether they
-// are made.
+// repeats lists the reads in loops that follow another read in the same iteration, if the first value
+// doesn't decide whether the second is read.
 func repeats(p *lint.Pass) []repeat {
 	var list []repeat
 	for _, f := range p.Funcs {
@@ -92,7 +92,8 @@ func assignedBetween(pkg *blocking.Package, e ast.Expr, from, to token.Pos) bool
 	return found
 }
 
-// couldJoin reports whether two sites read one number each, and the second follows the first whatever that was.
+// couldJoin reports whether two sites read one number each, and the second follows the first whatever
+// its value was.
 func couldJoin(pkg *blocking.Package, first, second *sites.Site) bool {
 	if first.Kind != blocking.WaitRead || second.Kind != blocking.WaitRead || first.In != second.In || first.Loop != second.Loop || first.Loop.Handed {
 		return false

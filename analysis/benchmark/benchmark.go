@@ -98,8 +98,8 @@ type benchLoop struct {
 	Fn    *blocking.Func
 }
 
-// benchLoops lists the loops of the benchmark f that may end before their work does. One that waits in each iteration
-// is none.
+// benchLoops lists the loops of the benchmark f that may end before their work does. A loop that waits
+// in each iteration is left out.
 func benchLoops(f *blocking.Func) []benchLoop {
 	b, run := f.Benchmark(), parallel(f)
 	if run != nil {
@@ -123,8 +123,8 @@ func benchLoops(f *blocking.Func) []benchLoop {
 	return list
 }
 
-// stoppedEarly returns a call in l that enqueues work, and a call of b.StopTimer that stops the clock before that work
-// is done. It returns nil if there are none, or if l does not start the clock again.
+// stoppedEarly returns a call in l that enqueues work, and the call of b.StopTimer that stops the clock
+// before the work is done. It returns nil if there are none, or if l does not start the clock again.
 func stoppedEarly(f *blocking.Func, l *blocking.Loop, b *types.Var) (op *blocking.Call, stop *ast.CallExpr) {
 	for _, c := range f.Calls {
 		if !isTimer(f, c, b, "StopTimer") || !f.InLoop(l, c.Expr.Pos()) {
@@ -160,8 +160,8 @@ func isFollowedByWait(c *blocking.Call) bool {
 	})
 }
 
-// leftUnfinished returns a call in l whose work nothing waits for before the clock stops, or nil; and the call that
-// stops the clock, if there is one.
+// leftUnfinished returns a call in l whose work is not waited for before the clock stops, or nil. It
+// also returns the call that stops the clock, if there is one.
 func leftUnfinished(f *blocking.Func, l *blocking.Loop, b *types.Var, stops bool) (*blocking.Call, *ast.CallExpr) {
 	var op *blocking.Call
 	for g := range f.Tree() {

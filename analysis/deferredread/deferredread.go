@@ -40,9 +40,8 @@ func check(p *lint.Pass) {
 	}
 }
 
-// deferred lists the calls in loops that are deferred and wait, when the
-// function returns, for what the loop has enqueued. They pile up, and with them
-// the tensors.
+// deferred lists the calls that loops defer, and that wait for work of the loop when the function
+// returns. Until then they pile up, and the tensors with them.
 func deferred(pkg *blocking.Package) []*sites.Spawn {
 	return sites.Spawns(pkg, func(c *blocking.Call) []*blocking.Func {
 		if _, ok := c.Cur.Parent().Node().(*ast.DeferStmt); !ok {

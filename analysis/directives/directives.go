@@ -15,8 +15,8 @@ import (
 //go:embed doc.go
 var doc string
 
-// New returns rule AT031 for directives about the given rules, each of which
-// tells by its result what it has ignored.
+// New returns rule AT031 for directives about the given rules. The result of each of these tells what
+// it has ignored.
 func New(rules []*analysis.Analyzer) *analysis.Analyzer {
 	rule := &lint.Rule{ID: "AT031", Package: "directives", Doc: doc, InTests: true}
 	rule.Check = func(p *lint.Pass) {
@@ -54,14 +54,14 @@ func check(p *lint.Pass, own string, rules []*analysis.Analyzer) {
 	}
 }
 
-// spaced is a comment that would be a directive without the space. Other text that begins with asyncgen: may be about
-// directives.
+// spaced is a comment that would be a directive without the space. Any other text that begins with
+// asyncgen: may be prose about directives.
 //
 //	// asyncgen:ignore AT001 it is short
 var spaced = regexp.MustCompile(`^//[ \t]+asyncgen:(?:ignore[ \t]+AT\d+|(?:kernel|pure|effects)$)`)
 
-// words are what may follow //asyncgen: in a comment. The generator reads all but ignore, and api is for the project
-// itself.
+// words are what may follow //asyncgen: in a comment. The generator reads all of them but ignore; api
+// is only used in this module.
 var words = []string{"api", "effects", "ignore", "kernel", "pure"}
 
 // unknown returns the word of a directive of asyncgen that does not exist, or "".

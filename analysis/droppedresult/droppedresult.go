@@ -61,8 +61,8 @@ func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
 	return ""
 }
 
-// dropsLast reports whether n assigns several results of a call, of which the last goes to the blank identifier and
-// the others don't:
+// dropsLast reports whether n assigns several results of a call, and only the last one goes to the
+// blank identifier:
 //
 //	v, _ := loss.ItemContext(ctx)
 func dropsLast(n *ast.AssignStmt) bool {
@@ -78,13 +78,14 @@ func dropsLast(n *ast.AssignStmt) bool {
 	return true
 }
 
-// losesFailures reports whether c is a call of asyncrt.WaitAll, Synchronize or Try. These return failures that nobody
-// is told of again. Tensor.Wait is not among them: who reads the tensor finds its failure.
+// losesFailures reports whether c is a call of asyncrt.WaitAll, Synchronize or Try. These return a
+// failure once, and nobody is told again. Tensor.Wait is not among them: whoever reads the tensor later
+// finds its failure.
 func losesFailures(c *blocking.Call) bool {
 	return (c.API.Kind == tensorapi.WaitAll && syntax.RecvName(c.Callee) == "" || c.IsFunc("Try")) && returnsError(c)
 }
 
-// returnsTensors reports whether f returns tensors, with the failures of which they are the results.
+// returnsTensors reports whether f returns tensors. Failures of their work come out with them.
 func returnsTensors(f *blocking.Func) bool {
 	for v := range f.Sig.Results().Variables() {
 		if f.Package.HoldsTensors(v.Type()) {
@@ -124,8 +125,8 @@ func remedy(p *lint.Pass, c *blocking.Call) string {
 	return "; assign it"
 }
 
-// forItsOwnSake reports whether f, or a function that it is written in, may enqueue work that nobody looks at on
-// purpose: it is timed, waits for all work, or sees how a call panics.
+// forItsOwnSake reports whether f, or a function around it, may enqueue work whose result nobody is
+// meant to see: its time is taken, it waits for all work, or it sees how a call panics.
 func forItsOwnSake(f *blocking.Func) bool {
 	for g := range f.In() {
 		if c := g.PassedTo(); c != nil && c.IsFunc("Try") {
@@ -135,12 +136,12 @@ func forItsOwnSake(f *blocking.Func) bool {
 	return isTimed(f) || f.Outermost().Contains(func(c *blocking.Call) bool { return c.API.Kind == tensorapi.WaitAll })
 }
 
-// isTimed reports whether f, or a function that it is written in, reads a clock or is a benchmark, or whether what it
-// is passed to takes its time.
+// isTimed reports whether f, or a function around it, reads a clock or is a benchmark, or is passed to
+// a function that takes its time.
 func isTimed(f *blocking.Func) bool { return isMeasured(f) || f.Outermost().Contains(readsClock) }
 
-// isMeasured reports whether f, or a function that it is written in, is a benchmark, or whether what it is passed to
-// takes its time.
+// isMeasured reports whether f, or a function around it, is a benchmark, or is passed to a function
+// that takes its time.
 func isMeasured(f *blocking.Func) bool {
 	for g := range f.In() {
 		if g.IsBenchmark() || g.IsTimed() {
@@ -150,10 +151,9 @@ func isMeasured(f *blocking.Func) bool {
 	return false
 }
 
-// readsClock reports whether the call reads a clock, starts or stops what does, or
-// is of a function of the package that does: a stopwatch, a profiler, a timer of a
-// benchmark. The types tell it of stopwatches in packages without tensors, of whose
-// functions nothing is known.
+// readsClock reports whether the call reads a clock, or starts or stops one: by itself, or in a
+// function of this package. That includes stopwatches, profilers and the timers of benchmarks. A
+// stopwatch in a package without tensors has no facts, so its types have to tell.
 func readsClock(c *blocking.Call) bool {
 	if blocking.TellsTime(c) || c.Maker != nil && readsClock(c.Maker) || c.Summary().Clocks != 0 || c.Summary().Timer {
 		return true

@@ -30,16 +30,16 @@ func check(p *lint.Pass) {
 	}
 }
 
-// An earlySite is a site that holds up a training step which the same iteration
-// enqueues after it.
+// An earlySite is a site that holds up a training step of the same iteration, because the step comes
+// after it.
 type earlySite struct {
 	*sites.Site
 	Step *ast.CallExpr
 	By   string // how messages call the step
 }
 
-// earlySites lists the sites that the iteration comes to before a training step
-// that does not need the value.
+// earlySites lists the sites that come before a training step in the same iteration, if the step does
+// not need the value.
 func earlySites(p *lint.Pass) []earlySite {
 	var list []earlySite
 	for _, s := range sites.Of(p) {

@@ -49,8 +49,8 @@ func ofLoop(reads []*sites.ElementRead, l *blocking.Loop) []*sites.ElementRead {
 	return slices.DeleteFunc(slices.Clone(reads), func(e *sites.ElementRead) bool { return e.Loop != l })
 }
 
-// hoist moves the reads of whole tensors in a loop to variables before it,
-// where that is safe; see doc.go.
+// hoist moves reads of whole tensors from a loop to variables before it, where that is safe; see
+// doc.go.
 func hoist(p *lint.Pass, loop ast.Stmt, reads []*sites.ElementRead) []analysis.SuggestedFix {
 	if loop == nil {
 		return nil
@@ -93,8 +93,8 @@ func nameOf(e ast.Expr) string {
 	return types.ExprString(e)
 }
 
-// canHoist reports whether a read is the same, and as sure to come, before the
-// loop. A slice is not: each read gives one of its own, which may be written to.
+// canHoist reports whether a read before the loop gives the same value, and is as certain to happen.
+// For a slice it doesn't: each read gives a new slice, which the program may write to.
 func canHoist(p *lint.Pass, e *sites.ElementRead) bool {
 	sel, ok := ast.Unparen(e.Call.Fun).(*ast.SelectorExpr)
 	_, isNumber := p.TypesInfo.TypeOf(e.Call).Underlying().(*types.Basic)

@@ -96,18 +96,17 @@ type barrier struct {
 	Call *ast.CallExpr
 	Cur  inspector.Cursor // of Call
 	Name string           // how messages call the call
-	// Loop is the loop in each iteration of which the call waits for what the
-	// iteration has enqueued.
+	// Loop is the loop whose iterations each enqueue something and wait for it by this call.
 	Loop *blocking.Loop
-	// Read, if there is no Loop, is the call right after this one that waits
-	// for the same.
+	// Read is set if there is no Loop: it is the call right after this one that waits for the same
+	// tensor.
 	Read *ast.CallExpr
 	// Chain leads from the function called to the wait, if it is in that.
 	Chain []blocking.Link
 	// Outside reports whether the loop also waits for the world outside.
 	Outside bool
-	// Trains reports whether the loop trains, and nothing else in it waits: such a wait bounds the queue, which the
-	// library does by itself.
+	// Trains reports whether the loop trains, and nothing else in it waits. Such a wait is there to
+	// bound the queue, which the library does by itself.
 	Trains bool
 	// Timer reports whether the call asks a Timer, which can be asked later, and Flush whether it flushes a backlog.
 	Timer, Flush bool
@@ -115,8 +114,8 @@ type barrier struct {
 	All bool
 }
 
-// barriers lists the waits that serialise a loop, and those that a read
-// follows, in the order of the source.
+// barriers lists the waits that serialise a loop and the waits that a read follows, in the order of the
+// source.
 func barriers(p *lint.Pass) []*barrier {
 	var list []*barrier
 	for _, f := range p.Funcs {
@@ -171,8 +170,8 @@ func waitsAfter(p *lint.Pass, c *blocking.Call, l *blocking.Loop) bool {
 	})
 }
 
-// readAfter returns the call in the statement after c's that waits for the same
-// tensor, if c's statement does nothing but wait, and drops the error.
+// readAfter returns the call that waits for the same tensor as c, in the statement after c's; or nil.
+// The statement of c must do nothing but wait, and drop the error.
 func readAfter(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
 	if c.API.Kind != tensorapi.Wait || c.API.Arg != tensorapi.Recv || len(c.Expr.Args) > 0 {
 		return nil
@@ -225,8 +224,8 @@ func readAfter(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
 	return first
 }
 
-// readAfterIdle returns the read that c, a call of asyncrt.WaitIdle, comes before, if nothing happens in between but
-// that the tensor is computed which is read, and no clock is read; or nil.
+// readAfterIdle returns the read that follows c, a call of asyncrt.WaitIdle, or nil. In between the
+// program may only compute the tensor that is read; it must not read a clock.
 func readAfterIdle(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
 	if c.API.Kind != tensorapi.WaitAll || !c.IsFunc("WaitIdle") || c.In.Outermost().Contains(blocking.TellsTime) || c.In.IsTest() {
 		return nil
@@ -265,7 +264,8 @@ func readAfterIdle(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
 	return nil
 }
 
-// flushed returns the loop that c flushes a backlog in, if each iteration gives the backlog something to do; or nil.
+// flushed returns the loop in which c flushes a backlog, if each iteration also fills the backlog; or
+// nil.
 func flushed(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	if c.API.Kind != tensorapi.WaitAll || !c.IsFunc("Flush") || c.In.Outermost().Contains(blocking.TellsTime) {
 		return nil
@@ -292,8 +292,8 @@ func flushed(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	return nil
 }
 
-// dropped returns the statement that c is, if it is one, or one that assigns
-// its result to the blank identifier.
+// dropped returns the statement around c if it drops the result of c, by itself or by the blank
+// identifier.
 func dropped(pkg *blocking.Package, c *blocking.Call) (inspector.Cursor, bool) {
 	stmt := c.Cur.Parent()
 	switch n := stmt.Node().(type) {

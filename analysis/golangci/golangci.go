@@ -1,6 +1,6 @@
-// Package golangci makes the rules of asyncgen vet a linter of golangci-lint, by
-// its module plugin system. It is a module of its own, so that who uses asyncgen
-// without golangci-lint downloads nothing of it.
+// Package golangci makes the rules of asyncgen vet a linter of golangci-lint, by its module plugin
+// system. It is a module of its own, so that users of asyncgen without golangci-lint don't download
+// golangci-lint.
 //
 // golangci-lint is built with the plugin by "golangci-lint custom", which a file
 // .custom-gcl.yml tells what to build:

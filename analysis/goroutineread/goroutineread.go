@@ -47,8 +47,8 @@ func check(p *lint.Pass) {
 	}
 }
 
-// goroutines lists the calls in loops that start a goroutine which waits for
-// what the loop or the goroutine has enqueued, and ends.
+// goroutines lists the calls in loops that start a goroutine which waits once and ends. It waits for
+// work that the loop or the goroutine itself has enqueued.
 func goroutines(pkg *blocking.Package) []*sites.Spawn {
 	return sites.Spawns(pkg, func(c *blocking.Call) []*blocking.Func {
 		if blocking.IsGo(c) || syntax.StartsGoroutine(c.Callee) && !isBounded(c) {
@@ -58,8 +58,8 @@ func goroutines(pkg *blocking.Package) []*sites.Spawn {
 	}, blocking.IsGo)
 }
 
-// onlyWaits reports whether the goroutines do nothing for the host but to wait, and the function waits for all of them
-// after the loop: it can as well read there.
+// onlyWaits reports whether the goroutines only wait, and the function waits for all of them after the
+// loop. Then it could as well read there.
 func onlyWaits(pkg *blocking.Package, g *sites.Spawn) bool {
 	if len(g.Lits) == 0 || !slices.ContainsFunc(g.Call.In.Calls, func(d *blocking.Call) bool {
 		return d.Expr.Pos() > g.Call.Expr.End() && !pkg.Contains(g.Loop, d.In, d.Expr.Pos()) && waitsForGroup(pkg, d, g.Call, g.Lits)
@@ -74,8 +74,7 @@ func onlyWaits(pkg *blocking.Package, g *sites.Spawn) bool {
 	})
 }
 
-// isBounded reports whether c's function sets a limit for the group that c starts a
-// goroutine of.
+// isBounded reports whether c starts a goroutine of a group for which c's function sets a limit.
 func isBounded(c *blocking.Call) bool {
 	group := c.In.Package.Variable(c.Operand(tensorapi.Recv)[0])
 	return c.In.Outermost().Contains(func(d *blocking.Call) bool {
@@ -83,9 +82,9 @@ func isBounded(c *blocking.Call) bool {
 	})
 }
 
-// ackOf returns the expression that in each iteration of l, after c has started a goroutine with the
-// literals, waits for their group or receives from a channel to which they send or which they
-// close; or nil.
+// ackOf returns the expression by which each iteration of l waits for the goroutine that c has started:
+// a wait for its group, or a receive from a channel that one of the literals sends to or closes.
+// Otherwise it returns nil.
 func ackOf(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *blocking.Loop) ast.Expr {
 	sent := make(map[*types.Var]bool)
 	for _, lit := range lits {
@@ -114,8 +113,8 @@ func ackOf(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *bl
 	return nil
 }
 
-// waitsForGroup reports whether d waits for the group of goroutines that c starts one of, or whose
-// literals tell the group that they are done.
+// waitsForGroup reports whether d waits for a group of goroutines to which the one that c starts
+// belongs. Either c is a method of the group, or one of the literals tells the group that it is done.
 func waitsForGroup(pkg *blocking.Package, d, c *blocking.Call, lits []*blocking.Func) bool {
 	if !syntax.IsFullName(d.Callee, "(*sync.WaitGroup).Wait") && !syntax.IsFullName(d.Callee, "(*golang.org/x/sync/errgroup.Group).Wait") {
 		return false

@@ -52,13 +52,13 @@ type growth struct {
 	Call *ast.CallExpr
 	List ast.Expr
 	Loop *blocking.Loop
-	// Collected reports whether the list may be what the loop is for: something after it
-	// uses the list or, of one that is not local, the loop ends with its input.
+	// Collected reports whether the list may be what the loop is for: it is used after the loop, or it
+	// is a field and the loop ends with its input.
 	Collected bool
 }
 
-// growing lists the appends of tensors to lists that never get shorter, in loops
-// that only something outside the program ends, in the order of the source.
+// growing lists, in the order of the source, the appends of tensors to lists that never get shorter.
+// They are in loops that only something outside the program ends.
 func growing(pkg *blocking.Package) []growth {
 	var list []growth
 	for v, defs := range pkg.Defs {
@@ -88,9 +88,9 @@ func growthBy(pkg *blocking.Package, v *types.Var, d blocking.Def) (growth, bool
 	return growth{}, false
 }
 
-// unread lists the appends of tensors to lists that the package never reads or cuts; it may ask for their length. The
-// lists are local ones in loops, and unexported fields and variables of the package. The tensors keep their memory for
-// nothing.
+// unread lists the appends of tensors to lists that the package never cuts and never reads, apart from
+// their length. The lists are local ones in loops, and unexported fields and variables of the package.
+// Their tensors keep memory for nothing.
 func unread(pkg *blocking.Package) []*ast.CallExpr {
 	var list []*ast.CallExpr
 	for v, defs := range pkg.Defs {
@@ -117,8 +117,8 @@ func unread(pkg *blocking.Package) []*ast.CallExpr {
 	return list
 }
 
-// isKept reports whether d, an append to v, runs again and again: in a loop around which v is, or in a function that
-// doesn't declare v.
+// isKept reports whether d, an append to v, happens again and again: in a loop outside of which v is
+// declared, or in a function that doesn't declare v.
 func isKept(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
 	if isShared(pkg, v) {
 		return true
@@ -229,8 +229,8 @@ func growsTensors(pkg *blocking.Package, call *ast.CallExpr, f *blocking.Func, l
 	return false
 }
 
-// isCut reports whether v becomes shorter: something else than v with more elements is assigned to it, in the loop or,
-// if v isn't local, anywhere; or each iteration has its own v.
+// isCut reports whether v becomes shorter. It does if each iteration has its own v, or if anything is
+// assigned to it but v with more elements: in the loop or, if v isn't local, anywhere.
 func isCut(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	local := !v.IsField() && v.Parent() != pkg.Pass.Pkg.Scope()
 	if local && l.Declares(v) {
@@ -244,8 +244,8 @@ func isCut(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return false
 }
 
-// isEndless reports whether l ends only if a channel is closed, a context ends, something is received, or something
-// fails.
+// isEndless reports whether l ends only when a channel is closed, a context ends, something is received
+// or something fails.
 func isEndless(f *blocking.Func, l *blocking.Loop) bool {
 	fl := f.Flow()
 	switch s := l.Stmt.(type) {
@@ -270,8 +270,8 @@ func isEndless(f *blocking.Func, l *blocking.Loop) bool {
 	return true
 }
 
-// endsFromOutside reports whether the edge, which leaves l, is taken because of the world outside: the end of a
-// channel, a case of a select statement, a failure.
+// endsFromOutside reports whether an edge that leaves l is taken because of the world outside: a
+// channel was closed, a case of a select statement was chosen, or something failed.
 func endsFromOutside(f *blocking.Func, l *blocking.Loop, from, to *cfg.Block) bool {
 	_, overChan := l.Stmt.(*ast.RangeStmt)
 	if overChan && from.Index == l.Head || to.Kind == cfg.KindSelectCaseBody || to.Kind == cfg.KindSelectAfterCase {

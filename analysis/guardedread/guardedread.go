@@ -117,9 +117,8 @@ func sink(p *lint.Pass, s *sites.Site) (move, bool) {
 	return move{from, to, at, text + "\n" + indent}, true
 }
 
-// target returns the if statement, among the statements after stmt, whose
-// body alone uses value, or nil if there is none or if a statement before it
-// assigns the tensor.
+// target returns the if statement after stmt whose body alone uses value. It returns nil if there is
+// none, or if a statement before it assigns the tensor.
 func target(p *lint.Pass, stmt inspector.Cursor, value *types.Var, tensor types.Object) *ast.IfStmt {
 	var guard *ast.IfStmt
 	for next, ok := stmt.NextSibling(); ok; next, ok = next.NextSibling() {
@@ -144,8 +143,7 @@ func target(p *lint.Pass, stmt inspector.Cursor, value *types.Var, tensor types.
 	return guard
 }
 
-// count counts the uses of v below cur, and those in the body if cur is an if
-// statement.
+// count counts the uses of v below cur and, if cur is an if statement, those in its body.
 func count(p *lint.Pass, cur inspector.Cursor, v *types.Var) (all, inBody int) {
 	ifStmt, _ := cur.Node().(*ast.IfStmt)
 	for c := range cur.Preorder((*ast.Ident)(nil)) {
@@ -201,8 +199,7 @@ func assignsHeader(p *lint.Pass, n *ast.IfStmt, v types.Object) bool {
 	return found
 }
 
-// start returns where the first statement of a block begins, or the comment
-// above it.
+// start returns the place where the first statement of a block begins, or the comment above it.
 func start(p *lint.Pass, block *ast.BlockStmt) token.Pos {
 	first := block.List[0].Pos()
 	for _, g := range p.FileOf(first).Comments {

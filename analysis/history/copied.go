@@ -10,9 +10,9 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// differentiatedCopies lists the calls of networks that only follow another one, if the result is differentiated. The
-// package sets their parameters to those of the other network and gives them to no optimiser, as with the target
-// network of a policy.
+// differentiatedCopies lists the calls of networks that only follow another network, if the results are
+// differentiated. The package sets the parameters of such a network to those of the other one and gives
+// them to no optimiser, as for the target network of a policy.
 //
 //	target.Params()[i].Set(net.Params()[i].Value())
 //	loss := nn.MSELoss(net.Forward(x), target.Forward(y)) // gradients go through target
@@ -77,8 +77,9 @@ func networkOf(pkg *blocking.Package, e ast.Expr, depth int) *types.Var {
 	return nil
 }
 
-// isCopyOf reports whether e is computed from the parameters of another network than v, and not from gradients. After
-// a mere copy, v may be what is trained; then only its name tells that it follows.
+// isCopyOf reports whether e is computed from the parameters of another network than v, and not from
+// gradients. After a plain copy, v may also be the one that is trained; then only its name tells that
+// it follows.
 func isCopyOf(pkg *blocking.Package, e ast.Expr, v *types.Var) bool {
 	other, own, gradient := false, false, false
 	ast.Inspect(e, func(n ast.Node) bool {

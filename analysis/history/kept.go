@@ -14,8 +14,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A keeping is a place that keeps a tensor with a history for longer than an iteration, although nothing is
-// differentiated through it there. It is in a loop, or in a method that is called in one.
+// A keeping is a place that keeps a tensor with a history beyond the iteration, though nothing is
+// differentiated through it. It is in a loop, or in a method that is called in one.
 type keeping struct {
 	Kind keepingKind
 	Pos  token.Pos
@@ -144,8 +144,8 @@ func trainsBeside(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) boo
 	return pkg.Any(l, func(d *blocking.Call) bool { return d.Steps() && d != c })
 }
 
-// anotherIn reports whether e is another element in each iteration of l: its index is declared in l, and not by inner,
-// a loop in it.
+// anotherIn reports whether e is another element in each iteration of l: its index is declared in l,
+// and not in inner, a loop inside l.
 func anotherIn(pkg *blocking.Package, e ast.Expr, l, inner *blocking.Loop) bool {
 	another := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -179,8 +179,8 @@ func isReset(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	})
 }
 
-// carried returns the keeping that d, an assignment to v, is: v carries a history from one iteration to the next, and
-// nothing is differentiated through it.
+// carried returns d as a keeping, or nothing. d assigns v, by which a history gets from one iteration
+// to the next, and nothing is differentiated through v.
 //
 //	state = cell.Forward(x, state)
 func carried(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool) {
@@ -217,8 +217,8 @@ func isPlainSum(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
 	return of == 1 && at >= 0
 }
 
-// ofParts reports whether each iteration of l may have other layers for the value of d, as a loop over the layers of a
-// network does.
+// ofParts reports whether the value of d may come from other layers in each iteration of l, as in a
+// loop over the layers of a network.
 func ofParts(pkg *blocking.Package, d blocking.Def, l *blocking.Loop) bool {
 	found := false
 	look := func(e ast.Expr) {
@@ -249,8 +249,8 @@ func ofParts(pkg *blocking.Package, d blocking.Def, l *blocking.Loop) bool {
 	return found
 }
 
-// listed returns the keepings in d, an assignment that puts tensors with a history into the list v, of which only
-// values are read.
+// listed returns the keepings in d, an assignment that puts tensors with a history into the list v.
+// Only values are read from v.
 //
 //	losses = append(losses, loss)
 func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping) {
@@ -324,8 +324,9 @@ func structOf(pkg *blocking.Package, lit *ast.CompositeLit) *types.Named {
 	return named
 }
 
-// onlyValues reports whether the package only reads values from a field of the struct type of. If other packages see
-// the field, this one must use another field of the type at least: then it is the package that works with the structs.
+// onlyValues reports whether the package only reads values from a field of the struct type of. If other
+// packages see the field, this one must use another field of the type: that shows that it is the
+// package which works with the structs.
 func onlyValues(pkg *blocking.Package, field *types.Var, of *types.Named) bool {
 	for use := range pkg.UsesInPackage(field) {
 		if use.ParentEdgeKind() != edge.SelectorExpr_Sel || pkg.FateAt(use.Parent(), field) != 0 {
@@ -346,8 +347,9 @@ func onlyValues(pkg *blocking.Package, field *types.Var, of *types.Named) bool {
 	return false
 }
 
-// outlives reports whether the struct at cur, in f, is put where it outlives an iteration of l. If other packages see
-// the field (seen), a list that they are given doesn't count, as they may follow the history.
+// outlives reports whether the struct at cur, in f, is put where it outlives an iteration of l. If
+// other packages see the field (seen), giving them a list doesn't count, as they may follow the
+// history.
 func outlives(pkg *blocking.Package, cur inspector.Cursor, f *blocking.Func, l *blocking.Loop, seen bool, depth int) bool {
 	for {
 		up := cur.Parent()
@@ -450,8 +452,8 @@ func addends(pkg *blocking.Package, c *blocking.Call, total ast.Expr) (at int, o
 	return at, at >= 0
 }
 
-// partWithHistory returns an operand of c that has a history and is not computed from total, other than the one with
-// number at. What is computed from total is a recurrence, which may be meant to have its history.
+// partWithHistory returns an operand of c that has a history, other than operand number at. It leaves
+// out what is computed from total: that is a recurrence, whose history may be wanted.
 func partWithHistory(pkg *blocking.Package, c *blocking.Call, at int, total *types.Var) ast.Expr {
 	for i, e := range c.AllOperands() {
 		if i != at && blocking.IsTensor(pkg.Info.TypeOf(e)) && !dependsOn(pkg, e, total, make(map[*types.Var]bool)) && (pkg.HasHistory(e, c.In) || pkg.IsLoss(e, c.In)) {

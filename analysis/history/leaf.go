@@ -9,15 +9,15 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// isLeaf reports whether e is the value of a parameter, or a tensor that is tracked from here on. Its history is
-// itself.
+// isLeaf reports whether e is the value of a parameter, or a tensor that is tracked from here on. The
+// history of a leaf is only the leaf itself.
 func isLeaf(pkg *blocking.Package, e ast.Expr) bool {
 	c := pkg.Calls[syntax.AsCall(e)]
 	return c != nil && (blocking.IsParamValue(c) || c.API.Kind == tensorapi.View && c.Callee.Name() == "Track")
 }
 
-// isReleased reports whether e, in f, is differentiated by itself, or comes from a function that takes a step of
-// training. Backward releases the history then.
+// isReleased reports whether e, in f, is differentiated by itself, or comes from a function that takes
+// a step of training. In both cases Backward releases the history.
 func isReleased(pkg *blocking.Package, e ast.Expr, f *blocking.Func) bool {
 	released := false
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -107,8 +107,8 @@ func declaresAny(p *lint.Pass, loop ast.Stmt, e, operand ast.Expr) bool {
 	return found
 }
 
-// leavesAtEnd reports whether what comes after the loop runs whenever somebody
-// can look at the variable that s assigns.
+// leavesAtEnd reports whether the code after the loop runs in all cases in which somebody can look at
+// the variable that s assigns.
 func leavesAtEnd(p *lint.Pass, s *sites.Site) bool {
 	loop, ok := p.CursorOf(s.Loop.Stmt)
 	if !ok || loop.ParentEdgeKind() != edge.BlockStmt_List && loop.ParentEdgeKind() != edge.CaseClause_Body && loop.ParentEdgeKind() != edge.CommClause_Body {

@@ -40,8 +40,9 @@ const (
 	waitIdle = ".WaitIdle()"
 )
 
-// WaitBefore returns the edits that insert a wait for all work before the statement at pos and the comment above it.
-// The wait leaves failures to those who read the results. It reports false where that can't be done in good form.
+// WaitBefore returns the edits that insert a wait for all work before the statement at pos, and before
+// a comment above it. The wait leaves failures to those who read the results. It reports false if this
+// can't be done in good form.
 func (p *Pass) WaitBefore(pos token.Pos) ([]analysis.TextEdit, bool) {
 	file := p.FileOf(pos)
 	if file == nil {
@@ -143,8 +144,8 @@ func (p *Pass) Line(stmt ast.Node) (start, end token.Pos, ok bool) {
 	return f.LineStart(LineOf(f, stmt.Pos())), end, true
 }
 
-// NewName returns a name for a new variable at a statement: name, or name with a number. It means nothing else in the
-// function around the statement, and no other fix of the rule has got it.
+// NewName returns a name for a new variable at a statement: name, or name with a number. The name has
+// no other meaning in the function around the statement, and no other fix of the rule uses it.
 func (p *Pass) NewName(name string, stmt ast.Stmt) string {
 	scope := p.Pkg.Scope().Innermost(stmt.Pos())
 	var decl ast.Node
@@ -177,8 +178,8 @@ func (p *Pass) CursorOf(n ast.Node) (inspector.Cursor, bool) { return p.Root.Fin
 // IsOperand reports whether v is a parameter, receiver or result of a function.
 func (p *Pass) IsOperand(v *types.Var) bool { return v.Kind() != types.LocalVar }
 
-// IsShared reports whether a function literal uses the variable v, or something has its address. cur is a place in v's
-// function.
+// IsShared reports whether v, a variable of the function around cur, is used in a function literal or
+// has its address taken.
 func (p *Pass) IsShared(v *types.Var, cur inspector.Cursor) bool {
 	f := p.FuncAt(cur)
 	if f == nil {

@@ -95,16 +95,14 @@ type Rule struct {
 	Fixes bool
 	// InTests reports whether the rule holds for test files by default.
 	InTests bool
-	// Rewritten reports whether the generator removes what the rule finds, or
-	// says why it can't. Functions marked for it, //asyncgen:kernel, are its own
-	// business then.
+	// Rewritten reports whether the generator removes what the rule finds, or says why it can't. The
+	// rule then leaves functions that are marked for the generator, by //asyncgen:kernel, to it.
 	Rewritten bool
-	// Values reports whether the rule is about tensors that never change. It
-	// holds for the libraries that have such only.
+	// Values reports whether the rule is about tensors that never change. It is silent about other
+	// libraries.
 	Values bool
-	// Clocks reports whether the rule is about clocks that are read too early.
-	// It holds for the libraries in which operations return before the work is
-	// done only.
+	// Clocks reports whether the rule is about clocks that are read too early. It is silent about
+	// libraries in which operations have finished when they return.
 	Clocks bool
 	// Requires are analyzers whose results Check asks for, besides [Analyzer].
 	Requires []*analysis.Analyzer
@@ -174,12 +172,17 @@ func page(src string) string {
 	return text.String()
 }
 
-// Report reports a finding with the severity s. It doesn't if nobody asked for the severity, if the rule isn't for the
-// library, in generated files, in tests, in functions that are left to the generator, and where a comment suppresses
-// it, on the line of the finding or of its statement or on the line above either:
+// Report reports a finding with the severity s. It doesn't
 //
-//	//asyncgen:ignore AT001,AT004 reason
-//	//nolint:asyncgen
+//   - if nobody asked for the severity, or the rule isn't for the library;
+//
+//   - in generated files, in tests, and in functions that are left to the generator;
+//
+//   - if a comment suppresses it, on the line of the finding or of its statement, or on the line above
+//     either:
+//
+//     //asyncgen:ignore AT001,AT004 reason
+//     //nolint:asyncgen
 //
 // The package's [Settings] may change the severity, or switch the finding off. Report sets the diagnostic's category,
 // from which [SeverityOf] tells the severity, and appends the rule's id to the message.
@@ -338,8 +341,8 @@ var (
 	nolintDirective = regexp.MustCompile(`^//nolint(?::([\w,-]+))?(?:\s|$)`)
 )
 
-// ignored reports whether a comment suppresses the rule at pos. A comment that needs a reason and has none does not;
-// the hint says so.
+// ignored reports whether a comment suppresses the rule at pos. Where a reason is required, a comment
+// without one suppresses nothing; the hint says so.
 func (p *Pass) ignored(file *ast.File, pos token.Pos) (yes bool, hint string) {
 	on, above := p.linesOf(file, pos)
 	for _, group := range file.Comments {
@@ -376,8 +379,8 @@ func (p *Pass) ignored(file *ast.File, pos token.Pos) (yes bool, hint string) {
 // NeedsReason reports whether comments without a reason suppress nothing.
 func (p *Pass) NeedsReason() bool { return p.set.reasons != "optional" }
 
-// linesOf lists the lines on which a comment suppresses a finding at pos: those of pos and of the statement around it
-// (on), and those above these.
+// linesOf lists the lines on which a comment suppresses a finding at pos. These are the lines of pos
+// and of the statement around it (on), and the lines above these two.
 func (p *Pass) linesOf(file *ast.File, pos token.Pos) (on, above []int) {
 	start := pos
 	ast.Inspect(file, func(n ast.Node) bool {

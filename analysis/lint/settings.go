@@ -30,20 +30,20 @@ import (
 //		"reasons": "required"
 //	}
 //
-// A rule is "off", "on", which is as if nobody had said anything, or all its findings
-// are of one severity: "error", "warning" or "info". An object says it of those that
-// would be warnings, or infos. The word all stands for the rules that the same object
-// does not name. What is said for a path goes before what is said for all, and of two
-// paths the later one counts.
+// A rule is "off", "on", or has a severity: "error", "warning" or "info" is then that of all its
+// findings. "on" means what no setting would. An object, as for AT001, changes only the findings that
+// would be warnings, or infos. The word all stands for the rules that the same object does not name.
+// What a path says goes before what rules says, and of two paths that match a file the later one
+// counts.
 //
-// Paths are relative to the folder of the file, with slashes. In them ? stands for a
-// character, * for any number but slashes, ** for any number of folders, [a-z] for one
-// of these characters and {a,b} for a or b. One that names a folder stands for all in
-// it, and one without a slash for what has that name in whichever folder.
+// Paths are relative to the folder of the file, with slashes. In them ? stands for a character, * for
+// any number of characters but slashes, ** for any number of folders, [a-z] for one of these
+// characters, and {a,b} for a or b. The path of a folder stands for all files in it. A path without a
+// slash stands for files and folders of that name in any folder.
 //
-// With "reasons": "required" comments that suppress findings need a reason, also those
-// for golangci-lint, //nolint:asyncgen; with "optional" none does. Without it, only
-// //asyncgen:ignore does.
+// With "reasons": "required", comments that suppress findings need a reason, also those for
+// golangci-lint, //nolint:asyncgen. With "optional", none needs one. Without it, //asyncgen:ignore does
+// and //nolint:asyncgen doesn't.
 type Settings struct {
 	root    string // the folder of the file
 	file    string
@@ -129,8 +129,8 @@ func (s *Settings) severity(rule, file string, by Severity) Severity {
 	return s.In(rule, file, by)
 }
 
-// Of returns the severity of findings that have the severity by without settings, where no path says anything else. It
-// may be "off".
+// Of returns the severity that the settings give to findings which have the severity by without them,
+// in files for which no path says anything else. It may be "off".
 func (s *Settings) Of(rule string, by Severity) Severity {
 	if as, ok := s.rules.as(rule, by); ok {
 		return as

@@ -25,8 +25,8 @@ type lockedWait struct {
 	Mutex ast.Expr
 }
 
-// lockedWaits lists the calls in f that wait while a mutex is held. It has been locked for certain, by f or by a
-// function around it.
+// lockedWaits lists the calls in f that wait while a mutex is certainly held, which f or a function
+// around it has locked.
 //
 //	s.mu.Lock()
 //	defer s.mu.Unlock()
@@ -94,8 +94,9 @@ func locks(f *blocking.Func) bool {
 	return false
 }
 
-// underLocks calls visit for each call in f, with the mutexes held there. It solves a forward data-flow problem over
-// the control-flow graph: what is held on all ways to a call.
+// underLocks calls visit for each call in f, with the mutexes that are held there on all ways to the
+// call. It solves a forward data-flow problem over the control-flow graph, with intersection where ways
+// meet.
 func underLocks(f *blocking.Func, visit func(c *blocking.Call, held lockSet)) {
 	fl := f.Flow()
 	calls := make([][]*blocking.Call, len(fl.Blocks)) // by block, in the order in which they return
@@ -150,8 +151,9 @@ func underLocks(f *blocking.Func, visit func(c *blocking.Call, held lockSet)) {
 	}
 }
 
-// heldAtEntry returns the mutexes that are held when f begins. That is none, unless f is a literal that runs where it
-// is written: then it is those held there, and those that the function it is given to holds whenever it calls it.
+// heldAtEntry returns the mutexes that are held when f begins. There are none, unless f is a literal
+// that runs where it is written. Then they are those held there, and those that the callee holds
+// whenever it calls the literal.
 func heldAtEntry(f *blocking.Func) lockSet {
 	held := make(lockSet)
 	if h := f.Runs(); h != blocking.Once && h != blocking.Looping {
@@ -179,7 +181,8 @@ func heldForCallback(f *blocking.Func, operand int) lockSet {
 	return held
 }
 
-// locker returns the call by which c's callee always locks a mutex of its caller, and doesn't unlock it; or nil.
+// locker returns the call in c's callee that locks a mutex of the caller, or nil. The callee must
+// always make this call, and must not unlock the mutex.
 //
 //	func (s *server) lock() { s.mu.Lock() }
 func locker(c *blocking.Call) *blocking.Call {
@@ -388,8 +391,8 @@ func mayPend(pkg *blocking.Package, e ast.Expr, c *blocking.Call) bool {
 	return (o.Pending || o.From != 0 || isHandedIn(pkg, e, 0)) && !sites.WaitedBefore(pkg, c, e, c.In.WholeLoop())
 }
 
-// isHandedIn reports whether e is, or is part of, a field or package variable that a function sets to what its caller
-// has passed.
+// isHandedIn reports whether e is a field or package variable, or part of one, that a function sets to
+// an operand of its own.
 func isHandedIn(pkg *blocking.Package, e ast.Expr, depth int) bool {
 	if depth > 4 {
 		return false

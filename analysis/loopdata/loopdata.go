@@ -38,13 +38,14 @@ func check(p *lint.Pass) {
 	}
 }
 
-// A remake is a call in a loop that makes the same tensor in each iteration: of host data, by
-// itself or as a function of the package, or by converting one that the loop doesn't change.
+// A remake is a call in a loop that makes the same tensor in each iteration. It is a constructor with
+// host data, a function of the package that calls one, or a conversion of a tensor that the loop
+// doesn't change.
 type remake struct {
 	Call *blocking.Call
 	Loop *blocking.Loop
-	// Small reports whether making it costs next to nothing: one number, or what a
-	// variable begins with that the loop then computes.
+	// Small reports whether making it costs next to nothing: it is one number, or the first value of a
+	// variable that the loop then computes.
 	Small bool
 }
 
@@ -83,8 +84,8 @@ func isSameWork(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool 
 	return sites.IsSame(pkg, c.Expr, l)
 }
 
-// isBeginning reports whether c is what a variable begins with in each iteration of l,
-// and something else in it is assigned to the variable: a sum, the state of a network.
+// isBeginning reports whether c makes the first value of a variable in each iteration of l, and the
+// iteration then assigns another value: the start of a sum, of the state of a network.
 func isBeginning(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	for _, defs := range pkg.Defs {
 		if slices.ContainsFunc(defs, func(d blocking.Def) bool { return d.Kind == blocking.DefValue && ast.Unparen(d.Value) == c.Expr }) {

@@ -11,8 +11,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A program is everything that may decide what a call builds: the expressions that say so, and the functions that they
-// name or call in the package.
+// A program is all that may decide what a call builds: the expressions in its operands, and the
+// functions of the package that these name or call.
 type program struct {
 	pkg    *blocking.Package
 	bodies []*blocking.Func    // that are part of it
@@ -93,8 +93,7 @@ func (p *program) enter(f *blocking.Func) {
 	}
 }
 
-// differs reports whether an iteration of l, where c builds p, may change what the
-// next one builds.
+// differs reports whether an iteration of l may change what c, which builds p, builds in the next one.
 func (p *program) differs(c *blocking.Call, l *blocking.Loop) bool {
 	if p.random {
 		return true
@@ -129,8 +128,8 @@ func (p *program) assigns(v *types.Var, l *blocking.Loop) bool {
 	return false
 }
 
-// changes reports whether l may change what v refers to: it assigns a part of it,
-// calls a method of it for its effect, or hands it to a function that does not build.
+// changes reports whether l may change what v refers to. It does if it assigns a part of it, calls a
+// method of it as a statement, or hands it to a function that does not build.
 func changes(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	if v.IsField() {
 		return false // a field of which value nobody knows here
@@ -186,8 +185,8 @@ func changes(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.
 	return false
 }
 
-// grows reports whether e is a graph of a library, and l calls functions of the
-// library that make parts of graphs, and so may add to it.
+// grows reports whether e is a graph of a library to which l may add: l calls functions of the library
+// that make parts of graphs.
 func grows(pkg *blocking.Package, e ast.Expr, c *blocking.Call, l *blocking.Loop) bool {
 	lib := pointsInto(pkg.Info.TypeOf(e))
 	sig, ok := pkg.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)

@@ -38,9 +38,9 @@ func rebuilds(f *blocking.Func) []rebuild {
 	return list
 }
 
-// definesForNobody reports whether c defines an operation of ours outside of loops, and nobody has it after f: the
-// next call of f defines the same again, and all of them are kept for ever. Functions that run once, such as main, are
-// none of that.
+// definesForNobody reports whether c defines an operation of ours outside of loops, and nobody has the
+// operation after f has returned. The next call of f defines it again, and all of them are kept for
+// ever. Functions that run once, such as main, are left out.
 func definesForNobody(pkg *blocking.Package, f *blocking.Func, c *blocking.Call) bool {
 	decl, ok := f.Cur.Node().(*ast.FuncDecl)
 	if !ok || decl.Recv == nil && runsOnce(decl.Name.Name) || !tensorapi.Ours().Rebuilds[c.Callee.FullName()] || pkg.RunsInLoop(f, c) {
@@ -82,8 +82,8 @@ func runsOnce(name string) bool {
 	return name == "main" || name == "init" || strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Benchmark") || strings.HasPrefix(name, "Example")
 }
 
-// isConditional reports whether some iterations of l, which is in f, don't come
-// to c: it may be what fills a cache.
+// isConditional reports whether some iterations of l, which is in f, don't come to c. Then c may be
+// what fills a cache.
 func isConditional(f *blocking.Func, c *blocking.Call, l *blocking.Loop) bool {
 	pos := c.Expr.Pos()
 	fl := f.Flow()

@@ -36,8 +36,8 @@ func check(p *lint.Pass) {
 	}
 }
 
-// A regrowth is a call in a loop, or in a method that is called again and again, that copies a tensor to add a piece to
-// it.
+// A regrowth is a call that copies a tensor to add a piece to it. It is in a loop, or in a method that
+// is called again and again.
 type regrowth struct {
 	Call *blocking.Call
 	All  ast.Expr // the tensor that grows
@@ -95,8 +95,8 @@ func isNamed(e ast.Expr) bool {
 	return syntax.IsIdent(e) || ok && syntax.IsIdent(sel.X)
 }
 
-// isRegrown reports whether c copies all, a variable or field that begins outside of l, in each iteration of l to no
-// other end than that it grows.
+// isRegrown reports whether c copies all in each iteration of l, and l does nothing with all but let it
+// grow. all is a variable or field that begins outside of l.
 func isRegrown(pkg *blocking.Package, all ast.Expr, c *blocking.Call, l *blocking.Loop) bool {
 	base := pkg.Local(all)
 	if sel, ok := all.(*ast.SelectorExpr); ok {
@@ -111,8 +111,8 @@ func isRegrown(pkg *blocking.Package, all ast.Expr, c *blocking.Call, l *blockin
 	return onlyGrows(pkg, pkg.Variable(all), c, l)
 }
 
-// isRegrownByCalls reports whether each call of a method copies the field v to add what it is given, and nothing in
-// the package begins the field anew. The body of the method is l.
+// isRegrownByCalls reports whether each call of a method copies the field v to add the method's
+// operand, and nothing in the package begins the field anew. The body of the method is l.
 func isRegrownByCalls(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	f := c.In
 	if !v.IsField() || v.Exported() || f.Lit != nil || f.Sig.Recv() == nil || pkg.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always || !onlyGrows(pkg, v, c, l) {
@@ -137,8 +137,8 @@ func isLiteral(pkg *blocking.Package, d blocking.Def) bool {
 	return false
 }
 
-// onlyGrows reports whether l assigns v by c, and before that perhaps a first piece, and asks for nothing but whether
-// there is one, and its shape.
+// onlyGrows reports whether l does nothing with v but the following: it assigns v by c, perhaps a first
+// piece before, and asks for its shape or whether there is anything.
 func onlyGrows(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	for _, d := range pkg.Defs[v] {
 		switch {

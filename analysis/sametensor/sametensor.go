@@ -40,8 +40,8 @@ func check(p *lint.Pass) {
 	}
 }
 
-// compare reports a comparison of x and y, written as text, if both are tensors. If refused is true, they are expected
-// to be different ones.
+// compare reports a comparison of x and y, written as text, if both are tensors. refused means that a
+// test fails if the two are the same tensor.
 func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused bool) {
 	if refused || !isTensor(p, x) || !isTensor(p, y) || isCellValue(p.Package, x, 0) || isCellValue(p.Package, y, 0) {
 		return // what a cell holds changes when it is set
@@ -62,8 +62,8 @@ func report(p *lint.Pass, s lint.Severity, n ast.Expr, says string) {
 	p.Report(s, analysis.Diagnostic{Pos: n.Pos(), End: n.End(), Message: says + "; compare elements with Eq, or what they are read as"})
 }
 
-// isRefused reports whether cur is the condition under which a test fails: it says that the tensors must differ, as
-// those do of a function that must not return its operand.
+// isRefused reports whether cur is the condition under which a test fails. The test then wants two
+// different tensors, as one does that checks that a function returns a new one.
 //
 //	if got == x {
 //		t.Error("changed in place")
@@ -81,8 +81,8 @@ func isRefused(p *lint.Pass, cur inspector.Cursor) bool {
 	return fails
 }
 
-// compareBy reports a call of a function that compares tensors by ==: a generic one, and one of package slices that
-// looks for a tensor in a list, if the call itself has made that.
+// compareBy reports a call of a function that compares tensors by ==. That is a generic function, or
+// one of package slices that looks for a tensor, if the tensor was made for this call.
 //
 //	slices.Index(keys, x.Flatten())
 func compareBy(p *lint.Pass, c *blocking.Call) {
@@ -131,8 +131,7 @@ func disjoint(x, y []*ast.CallExpr) bool {
 	return true
 }
 
-// isCallOf reports whether e itself is the one call: nobody else can have
-// what it returns.
+// isCallOf reports whether e itself is the only call in the list. Nobody else can have what it returns.
 func isCallOf(calls []*ast.CallExpr, e ast.Expr) bool {
 	return len(calls) == 1 && ast.Unparen(e) == calls[0]
 }
@@ -168,9 +167,8 @@ func isCellValue(pkg *blocking.Package, e ast.Expr, depth int) bool {
 	return false
 }
 
-// madeInside reports whether param is a parameter that is never assigned and the
-// calls, which make tensors, are in its function: what was passed is older than
-// what they make.
+// madeInside reports whether param is a parameter that is never assigned, and the calls, which make
+// tensors, are in its function. The tensor that was passed is then older than theirs.
 func madeInside(pkg *blocking.Package, calls []*ast.CallExpr, param ast.Expr) bool {
 	id, ok := ast.Unparen(param).(*ast.Ident)
 	if !ok || len(calls) == 0 || len(pkg.Funcs) == 0 {
@@ -191,9 +189,8 @@ func madeInside(pkg *blocking.Package, calls []*ast.CallExpr, param ast.Expr) bo
 	})
 }
 
-// justMade reports whether x is a variable that the statements before it, in the same
-// list, have made a tensor for, and y is a variable that is not assigned since: what it
-// holds is older.
+// justMade reports whether the tensor in x is newer than that in y: statements before the comparison,
+// in the same list, have made a tensor for x, and nothing has assigned the variable y since.
 func justMade(pkg *blocking.Package, x, y ast.Expr) bool {
 	v, w := pkg.Local(x), pkg.Local(y)
 	if v == nil || w == nil || len(pkg.Defs[v]) != 1 || pkg.Defs[v][0].Kind != blocking.DefValue {

@@ -10,8 +10,9 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 )
 
-// isDelayed reports whether c, in l, waits for something that an earlier iteration enqueued, after the iteration has
-// enqueued work of its own. Loops should read like this: the device has work while the host waits.
+// isDelayed reports whether c, in l, waits for something that an earlier iteration enqueued, and comes
+// after this iteration has enqueued work of its own. Loops should read like this: the device has work
+// while the host waits.
 //
 //	for _, b := range batches {
 //		loss := step(b)
@@ -61,8 +62,8 @@ func keepsBusy(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	})
 }
 
-// isOld reports whether e, at pos in l, was computed in an earlier iteration: a variable that the iteration assigns
-// later, or the far end of a queue.
+// isOld reports whether e, at pos in l, was computed in an earlier iteration: it is a variable that the
+// iteration assigns only later, or the far end of a queue.
 func isOld(pkg *blocking.Package, f *blocking.Func, e ast.Expr, pos token.Pos, l *blocking.Loop, depth int) bool {
 	if depth > 4 {
 		return false
@@ -87,8 +88,8 @@ func isOld(pkg *blocking.Package, f *blocking.Func, e ast.Expr, pos token.Pos, l
 	return false
 }
 
-// assignedLater reports whether l assigns v, and only at places from which the same iteration does
-// not reach pos again.
+// assignedLater reports whether l assigns v only at places from which the same iteration doesn't reach
+// pos any more.
 func assignedLater(pkg *blocking.Package, f *blocking.Func, v *types.Var, pos token.Pos, l *blocking.Loop) bool {
 	fl := f.Flow()
 	here := fl.BlockAt(pos)
@@ -113,8 +114,8 @@ func assignedLater(pkg *blocking.Package, f *blocking.Func, v *types.Var, pos to
 	return assigned
 }
 
-// isFarEnd reports whether e is an element that was put into the list v some iterations ago: losses[i-8], or queue[0]
-// under a condition on the length of the queue.
+// isFarEnd reports whether e is an element of the list v that was put there some iterations ago:
+// losses[i-8], or queue[0] under a condition on the length of the queue.
 func isFarEnd(pkg *blocking.Package, f *blocking.Func, v *types.Var, e *ast.IndexExpr, pos token.Pos, l *blocking.Loop) bool {
 	if b, ok := ast.Unparen(e.Index).(*ast.BinaryExpr); ok && b.Op == token.SUB && pkg.Counts(b.X, l) {
 		return true

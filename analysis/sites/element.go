@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// An ElementRead is a read in a loop of a tensor that the loop does not change, or of its parts one by one. One read
-// before the loop would give the same.
+// An ElementRead is a read in a loop of a tensor that the loop does not change, or of its parts one by
+// one. One read before the loop would give all of it.
 //
 //	for i := range n {
 //		sum += x.At(i) // x.Float32s() once
@@ -28,9 +28,9 @@ type ElementRead struct {
 	// Whole reports whether each iteration reads the same: there are no parts.
 	Whole bool
 	Loop  *blocking.Loop
-	// Certain reports whether the loop runs at least once and always comes to
-	// the read, so that reading before it waits for nothing else; and whether
-	// no loop around it could be asked for the same.
+	// Certain reports whether a read before the loop waits for nothing that the program doesn't wait
+	// for now: the loop runs at least once, its first iteration comes to the read, and no loop around
+	// it has the same read.
 	Certain bool
 	Timed   bool
 }
@@ -69,8 +69,8 @@ func Innermost(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	return nil
 }
 
-// elementOf returns c as an ElementRead in l, or nil. The iterations must count the parts, so that all of them
-// together read a good part of the tensor.
+// elementOf returns c as an ElementRead in l, or nil. The parts that are read must be counted by the
+// iterations: then all iterations together read a good part of the tensor.
 func elementOf(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *ElementRead {
 	e, counted := settledPart(pkg, c, l)
 	if e == nil {
@@ -82,8 +82,8 @@ func elementOf(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Eleme
 	}
 }
 
-// settledPart returns the tensor of which c reads a part in each iteration of l, or nil. It reports whether the
-// iterations count the parts.
+// settledPart returns the tensor that c reads a part of in each iteration of l, or nil. It reports
+// whether the parts are counted by the iterations.
 func settledPart(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e ast.Expr, counted bool) {
 	if l == nil {
 		return nil, false
@@ -112,7 +112,7 @@ func settledPart(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e a
 	return e, e != nil && (counted || views)
 }
 
-// copiesAll reports whether c copies all elements of a local tensor that l only ever reads. It is asked about
+// copiesAll reports whether c copies all elements of a local tensor that l only reads. It is for
 // libraries whose tensors may change.
 func copiesAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	v := pkg.Local(c.Operand(c.API.Arg)[0])
@@ -139,8 +139,9 @@ func copiesAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	return true
 }
 
-// settledView returns the tensor that e is, or is a view of, if that tensor is the same in all iterations of l; else
-// nil. It reports whether the iterations count the parts that the views select: x.Row(i).
+// settledView returns the tensor behind e, a tensor or a view, if it is the same one in all iterations
+// of l; otherwise nil. It reports whether the views select parts that the iterations count, as x.Row(i)
+// does.
 func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor ast.Expr, counted bool) {
 	for {
 		view := pkg.Calls[syntax.AsCall(viewIn(pkg, e, l))]
@@ -214,8 +215,8 @@ func mayAssign(pkg *blocking.Package, l *blocking.Loop, v *types.Var) bool {
 	})
 }
 
-// countedIn reports whether one of the arguments counts the iterations of l. It returns false for ok if an argument
-// neither counts nor stays the same.
+// countedIn reports whether one of the arguments counts the iterations of l. ok is false if some
+// argument varies in another way.
 func countedIn(pkg *blocking.Package, args []ast.Expr, l *blocking.Loop) (counted, ok bool) {
 	for _, arg := range args {
 		if t := pkg.Info.TypeOf(arg); blocking.IsTensor(t) {
@@ -230,8 +231,8 @@ func countedIn(pkg *blocking.Package, args []ast.Expr, l *blocking.Loop) (counte
 	return counted, counted || !slices.ContainsFunc(args, func(e ast.Expr) bool { return pkg.Varies(e, l) })
 }
 
-// CountsIn reports whether e is computed from a counter of l's iterations: i, 2*i+1, n-i. It returns false for ok if e
-// depends on something else that varies, or is looked up in a list.
+// CountsIn reports whether e is computed from a counter of l's iterations: i, 2*i+1, n-i. ok is false
+// if e depends on anything else that varies, or is looked up in a list.
 func CountsIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) (counted, ok bool) {
 	if depth > 8 {
 		return false, false
@@ -286,8 +287,8 @@ func isLen(call *ast.CallExpr) bool {
 	return ok && (id.Name == "len" || id.Name == "cap")
 }
 
-// adds reports whether e is an integer variable that l only ever adds something to, such as the place where the next
-// part begins: at += width.
+// adds reports whether e is an integer variable, and l does nothing to it but to add: the place where
+// the next part begins, as after at += width.
 func adds(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	v := pkg.Local(e)
 	if v == nil || !IsInteger(v.Type()) {
@@ -318,7 +319,8 @@ func isAdded(pkg *blocking.Package, pos token.Pos) bool {
 	return false
 }
 
-// isListed reports whether e is a number that l takes from a list, another one in each iteration: an index.
+// isListed reports whether e is a number that l takes from a list, another one in each iteration. Such
+// a number is an index.
 //
 //	for _, i := range order {
 //		sum += x.At(i)
@@ -393,8 +395,8 @@ func isHostMade(pkg *blocking.Package, e ast.Expr) bool {
 	return calls != nil && !slices.ContainsFunc(calls, func(call *ast.CallExpr) bool { return pkg.Calls[call].API.Kind != tensorapi.Host })
 }
 
-// isCertain reports whether l runs at least once, and its first iteration comes to c before it can leave. A read
-// before the loop waits for nothing else then.
+// isCertain reports whether l runs at least once, and its first iteration comes to c before it can
+// leave the loop. Then a read before the loop waits for nothing new.
 func isCertain(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	fl := c.In.Flow()
 	if l.Func != c.In || l.Blocks == nil || !runs(l, pkg.Info) || len(pkg.ShortCircuits(c.Expr.Pos())) > 0 {

@@ -71,8 +71,9 @@ func isIntegers(pkg *blocking.Package, e ast.Expr, seen map[*types.Var]bool) boo
 	}
 }
 
-// laterSite returns c as a site, if it is in a function that each iteration of a loop gives to a backlog, and reads
-// what that function itself has enqueued; or nil. The backlog knows nothing of it, so the function waits.
+// laterSite returns c as a site, or nil. It is one if it is in a function that each iteration of a loop
+// gives to a backlog, and reads what this function itself has enqueued. The backlog can't know of that
+// read, so the function waits.
 //
 //	later.Do(func() { log.Print(x.Norm().Item()) })
 func laterSite(pkg *blocking.Package, c *blocking.Call) *Site {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A Pattern says what is wrong with a site. Each site has one, so the rules divide the sites among themselves, and
-// none is reported twice.
+// A Pattern says what is wrong with a site. Each site has one pattern and each pattern one rule, so no
+// site is reported twice.
 type Pattern uint8
 
 // The patterns, each with the rule that speaks of it.
@@ -81,8 +81,8 @@ func isDeferred(cur inspector.Cursor) bool {
 	return false
 }
 
-// isHidden reports whether no statement of the function shows that l is a loop: a function calls the code many times,
-// or an iterator has the loop.
+// isHidden reports whether the function doesn't show that l is a loop: its code is called many times by
+// another function, or the loop is in an iterator.
 func isHidden(l *blocking.Loop, info *types.Info) bool {
 	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
 		return syntax.IsFunc(info.TypeOf(s.X))
@@ -90,8 +90,8 @@ func isHidden(l *blocking.Loop, info *types.Info) bool {
 	return l.Why != 0 || l.Blocks == nil && l.Func.Lit != nil && l.Func.Runs() == blocking.Looping
 }
 
-// Compares reports whether the site is, or is in, a function by which something is sorted. The values can be read
-// before, all at once.
+// Compares reports whether the site is in a function by which something is sorted, or calls such a
+// function. The values can be read before, all at once.
 func (s *Site) Compares() bool {
 	if s.Loop.Handed {
 		return syntax.IsSorter(s.At.Callee)
@@ -119,8 +119,8 @@ func isYielded(pkg *blocking.Package, s *Site) bool {
 	return false
 }
 
-// lastWins returns the statement that assigns the value of a site, perhaps converted, to a variable that is not used
-// before the loop is over; or nil. The last iteration's value is all that remains.
+// lastWins returns the statement that assigns the value of a site, perhaps converted, to a variable
+// which is not used before the loop is over; or nil. Only the value of the last iteration is used then.
 func lastWins(pkg *blocking.Package, s *Site) *ast.AssignStmt {
 	if s.Kind != blocking.WaitRead || s.Uses != Kept || s.Rare != 0 || s.Loop.Func != s.In || s.Loop.Blocks == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 
 // Functions that run many times although no loop calls them by name:
 //
-//   - one of several implementations of a method, or one of several hooks, that a loop calls. The others don't wait,
-//     so the loop is right for them, and the read has to change;
+//   - one of several implementations of a method, or one of several hooks, that a loop calls. The loop
+//     is right for those that don't wait, so the read in the others has to change;
 //   - a method that adds what it reads to a field, like a meter;
 //   - the Forward of a module;
 //   - a function that takes a step of training and leaves the loop to its callers.
@@ -32,8 +32,9 @@ func (*InLoop) AFact() {}
 // rareName matches the names of methods that are called now and then.
 var rareName = regexp.MustCompile(`(?i)epoch|valid|eval|final|summar|end|finish|flush|report|close|check|episode|round|done|stop|reset`)
 
-// repeatedFuncs returns the functions that are called again and again, each with its body as a loop. It exports facts
-// about the methods of this package's interfaces, and uses those of other packages.
+// repeatedFuncs returns the functions that are called again and again, each with its body as a loop. It
+// exports facts about the interface methods of this package, and uses those about the interface methods
+// of other packages.
 func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Func]*blocking.Loop {
 	loops := make(map[*blocking.Func]*blocking.Loop)
 	for _, f := range pkg.Funcs {
@@ -81,8 +82,8 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 	return loops
 }
 
-// isOpen reports whether others may call f, a declared function. Nobody calls main and init; a handler of requests
-// runs once for each request.
+// isOpen reports whether others may call f, a declared function, many times. Nobody calls main and
+// init, and a handler of requests runs once for each request.
 func isOpen(f *blocking.Func) bool {
 	if f.Sig.Recv() == nil && (f.Name == "main" || f.Name == "init") {
 		return false
@@ -130,9 +131,10 @@ func takesStep(pkg *blocking.Package, f *blocking.Func) bool {
 	return steps
 }
 
-// divided lists the functions of the package that d may lead to, a call through a variable or an interface in each
-// iteration of a loop, if some of them wait and others don't. The call is right for those that don't, so those that do
-// are what is wrong. It returns nil if one that waits is in another package, where it can't be reported.
+// divided lists functions of the package that d may lead to, where d is a call through a variable or an
+// interface in each iteration of a loop. If some of these functions wait and others don't, the call is
+// right for the others, and those that wait are listed. It returns nil if a waiting one is in another
+// package, where it can't be reported.
 func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 	if !d.Dynamic || d.API.Kind != tensorapi.Unknown || d.Away {
 		return nil
@@ -158,8 +160,9 @@ func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 	return funcs
 }
 
-// isCalledAgain reports whether d, the call of an unknown function, is in each iteration of a loop, or in a function
-// that takes a step of training. A loop over a list of functions alone doesn't count.
+// isCalledAgain reports whether d, the call of an unknown function, runs in each iteration of a loop,
+// or in a function that takes a step of training. A loop over nothing but the list of functions doesn't
+// count.
 func isCalledAgain(pkg *blocking.Package, d *blocking.Call) bool {
 	if pkg.GuardOf(d.In, d.Expr.Pos(), nil) == blocking.Rarely {
 		return false
@@ -205,8 +208,8 @@ func isNamedType(t types.Type) bool {
 	return ok
 }
 
-// isMadeAs reports whether the literal f becomes a value of the named type t where it is written: it is returned as
-// one, or converted to one.
+// isMadeAs reports whether the literal f becomes a value of the named type t where it is written, by a
+// return or by a conversion.
 func isMadeAs(pkg *blocking.Package, f *blocking.Func, t types.Type) bool {
 	switch n := f.Cur.Parent().Node().(type) {
 	case *ast.ReturnStmt:

@@ -10,8 +10,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// A Return is a read in a loop whose value goes back to the device, though the loop doesn't compute what is read, so
-// that it is no [Site].
+// A Return is a read in a loop whose value goes back to the device. The loop doesn't compute what is
+// read, so the read is no [Site].
 type Return struct {
 	Call *blocking.Call
 	Name string // how messages call the call
@@ -22,8 +22,9 @@ type Return struct {
 	Copied bool
 }
 
-// Returned lists the returns of the package that p is about, in the order of the source: elements of lists of
-// tensors that are read one by one for a tensor operation, and copies of tensors by way of the host.
+// Returned lists the returns of the package of p, in the order of the source. There are two kinds:
+// elements of a list of tensors that are read one by one for a tensor operation, and tensors that are
+// copied by way of the host.
 func Returned(p *lint.Pass) []Return {
 	var list []Return
 	for _, f := range p.Funcs {
@@ -44,8 +45,8 @@ func Returned(p *lint.Pass) []Return {
 	return list
 }
 
-// isCopied reports whether c reads all elements of something else in each iteration of l, only to make a tensor of
-// them.
+// isCopied reports whether c reads all elements of another tensor in each iteration of l, only to make
+// a tensor of them.
 func isCopied(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	call, ok := c.Value().Parent().Node().(*ast.CallExpr)
 	if !ok || len(call.Args) == 0 || ast.Unparen(call.Args[0]) != c.Expr || syntax.ElementType(pkg.Info.TypeOf(c.Expr)) == nil {
@@ -55,8 +56,8 @@ func isCopied(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	return d != nil && d.API.Kind == tensorapi.Host && d.Lib == tensorapi.Ours() && pkg.Varies(c.Operand(tensorapi.Recv)[0], l)
 }
 
-// isListElement reports whether c reads an element of a list that l goes through. The tensors in the list were made
-// elsewhere, and the value only becomes an operand of what l enqueues.
+// isListElement reports whether c reads an element of a list that l goes through, and the value only
+// becomes an operand of what l enqueues. The tensors in the list were made elsewhere.
 func isListElement(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	e, ok := ast.Unparen(c.Operand(tensorapi.Recv)[0]).(*ast.IndexExpr)
 	if !ok || pkg.Varies(e.X, l) || !pkg.Counts(e.Index, l) || pkg.IsHostList(e.X) || len(c.Expr.Args) > 0 {

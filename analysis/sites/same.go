@@ -12,8 +12,8 @@ import (
 	"golang.org/x/tools/go/ast/edge"
 )
 
-// Makes reports whether f returns a tensor that depends on nothing but its operands, none of which is a tensor, and on
-// what never changes:
+// Makes reports whether f returns a tensor that depends only on its operands and on what never changes.
+// None of the operands may be a tensor:
 //
 //	func mask(n int) *tensor.Tensor { return tensor.Ones(n, n).Tril() }
 func Makes(pkg *blocking.Package, f *blocking.Func) bool {
@@ -146,8 +146,8 @@ func IsSame(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	return false
 }
 
-// isSameCall is IsSame for calls: conversions, len, constructors, and what is known about a tensor before it is
-// computed, such as its shape.
+// isSameCall is IsSame for calls: conversions, len, constructors, and questions that need no value of
+// the tensor, such as its shape.
 func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 	tv := pkg.Info.Types[e.Fun]
 	switch {
@@ -187,8 +187,8 @@ func AreSame(pkg *blocking.Package, es []ast.Expr, l *blocking.Loop) bool {
 	return !slices.ContainsFunc(es, func(e ast.Expr) bool { return !IsSame(pkg, e, l) })
 }
 
-// got returns the expression that c's callee returns, if it is a method of the package that does nothing else and
-// calls nothing but len: a getter. Else it returns nil.
+// got returns the expression that c's callee returns, if the callee is a getter; otherwise nil. A
+// getter is a method of the package that does nothing else, and calls nothing but len.
 func got(pkg *blocking.Package, c *blocking.Call) ast.Expr {
 	f := c.Target
 	if f == nil || c.Away || f.Sig.Recv() == nil || f.Sig.Params().Len() > 0 || f.Body == nil || len(f.Body.List) != 1 {
@@ -227,8 +227,8 @@ func isSameHeader(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	return !shared || !pkg.Any(l, func(c *blocking.Call) bool { return c.Dynamic })
 }
 
-// mayChange reports whether v, or what it refers to, may change in l. A tensor doesn't. Of a list, l may ask for the
-// length and the elements, and nothing else.
+// mayChange reports whether v, or what it refers to, may change in l. A tensor doesn't. A list doesn't
+// if l only asks for its length and its elements.
 func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
 	for _, d := range pkg.Defs[v] {
@@ -302,8 +302,8 @@ func isStructOfBasics(t types.Type) bool {
 	return true
 }
 
-// escapesIn reports whether l does anything with the slice v but index it, range over it, ask for its length and make
-// tensors of it.
+// escapesIn reports whether l uses the slice v in any other way than to index it, range over it, ask
+// for its length, or make tensors of it.
 func escapesIn(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	for use := range pkg.UsesOf(v, l.Func) {
 		if !pkg.Contains(l, pkg.FuncAt(use), use.Node().Pos()) {

@@ -9,9 +9,10 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Serialised returns the loop that c makes wait for its own work in each iteration, and the wait; or nil. It is nil if
-// something shows that this is wanted: the function reads a clock, hands the tensor to another goroutine, or asks how
-// far the device has got. So it is, in loops that train, for libraries that don't bound their queues.
+// Serialised returns the loop whose iterations each wait for their own work by c, and the wait; or nil.
+// It is nil if something shows that the wait is wanted: the function reads a clock, hands the tensor to
+// another goroutine, or asks how far the device has got. In loops that train it is also nil for
+// libraries that don't bound their queues.
 //
 //	for _, x := range xs {
 //		y := f(x)
@@ -58,7 +59,7 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 	return nil
 }
 
-// isRetry reports whether l is left when c has no error, so that it only goes on after a failure.
+// isRetry reports whether l is left when c returns no error: it goes on only after a failure.
 //
 //	for ; n > 0; n /= 2 {
 //		y := f(n)
@@ -91,8 +92,8 @@ func isRetry(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	return false
 }
 
-// timedStep returns the loop over data in which c asks a Timer how long the device took for a step of training, in
-// each iteration; or nil. A Timer can be asked later.
+// timedStep returns the loop over data in each iteration of which c asks a Timer how long the device
+// took for a step of training; or nil. A Timer can be asked later.
 func timedStep(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	if !IsTimerWait(c) {
 		return nil
@@ -128,9 +129,9 @@ func boundsQueue(pkg *blocking.Package, c *blocking.Call) bool {
 	return len(pkg.LibraryNames) == 1 && pkg.LibraryNames[0] == tensorapi.Ours().Name
 }
 
-// handsOver reports whether somebody else may want what c has waited for: l sends something on a channel, starts a
-// goroutine, or asks how far the device has got. Sending tensors of ours on one channel doesn't count, as who receives
-// them can wait.
+// handsOver reports whether somebody else may want what c has waited for: l sends something on a
+// channel, starts a goroutine, or asks how far the device has got. To send tensors of ours on one
+// channel doesn't count, as the receiver can wait for them.
 func handsOver(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	for cur := range l.Func.Cur.Preorder((*ast.SendStmt)(nil), (*ast.GoStmt)(nil)) {
 		f := pkg.FuncAt(cur)

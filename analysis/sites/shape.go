@@ -23,9 +23,9 @@ var (
 	rearranges = lazily(`^(Must)?(Row|Col|Select|Index|Idx|Get|Transpose|Permute|Swap|Move|T$|Squeeze|Unsqueeze|Flip|Roll|Diagonal)`)
 )
 
-// Sizes lists the operands that the value of the site becomes, in its loop, and that say how many elements something
-// has: of make, and of functions of the library that take integers. Operands that say where a part begins, or which
-// one it is, are no sizes.
+// Sizes lists the operands that the value of the site becomes in its loop, if they say how many
+// elements something has: operands of make, and of functions of the library that take integers.
+// Operands that say where a part begins, or which part it is, are no sizes.
 func (s *Site) Sizes() []ast.Expr {
 	if s.Kind != blocking.WaitRead {
 		return nil

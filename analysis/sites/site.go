@@ -26,23 +26,22 @@ type Site struct {
 	// Loop is the innermost loop in which the call waits for what the loop
 	// enqueued.
 	Loop *blocking.Loop
-	// Uses is what becomes of the value within the loop where it is used in
-	// most iterations, and Rare what becomes of it where it is not.
+	// Uses is what the loop does with the value in most iterations. Rare is what it does with it only
+	// in few.
 	Uses, Rare Use
 	// Callee and Chain, for a CalleeSite, are the function called and how
 	// it comes to wait.
 	Callee string
 	Chain  []blocking.Link
-	// Outside reports whether the loop also waits for the world outside:
-	// input, the network, time, a channel from which it takes questions, or a function that
-	// makes tensors of the value. It can't run far ahead then. So does one in which
-	// somebody has allowed this wait.
+	// Outside reports whether the loop can't run far ahead anyway, or somebody has allowed this wait.
+	// It waits for input, the network, time, a channel from which it takes questions, or a function
+	// that makes tensors of the value.
 	Outside bool
-	// Timed reports whether clocks are read in the function, or by what it
-	// calls, so that moving the wait changes what they measure.
+	// Timed reports whether the function, or one that it calls, reads a clock. To move the wait would
+	// change what the clock measures.
 	Timed bool
-	// Alarms reports whether all that the value decides is whether to give up: it
-	// should never be what is asked for.
+	// Alarms reports whether the value only decides whether to give up, for something that should never
+	// happen.
 	Alarms bool
 
 	// Why says why the call waits, and what does not, if that is not plain.
@@ -64,14 +63,14 @@ func (s *Site) Severity() lint.Severity {
 	return lint.Warning
 }
 
-// IsOwnPace reports whether w is a wait of c's callee that doesn't get worse by a loop around c: a rare one, or one in
-// or beside a loop of the callee.
+// IsOwnPace reports whether w, a wait of c's callee, gets no worse by a loop around c. It is a rare
+// one, or in or beside a loop of the callee.
 func IsOwnPace(c *blocking.Call, w blocking.CallWait) bool {
 	return w.Via != nil && (w.Via.InLoop && (w.Operand == nil || c.Enqueues()) || w.Via.Guarded || c.Summary().Trains || c.Target != nil && c.Target.SCC == c.In.Owner().SCC)
 }
 
-// isBesideStep reports whether a loop over batches takes a step of training in each iteration, and evaluates a model
-// on other data by c, whose callee waits after a loop over that data.
+// isBesideStep reports whether a loop over batches takes a step of training in each iteration, and then
+// evaluates the model by c. The callee of c waits after a loop over other data.
 //
 //	for _, b := range batches {
 //		opt.Minimize(loss(b))
@@ -89,8 +88,8 @@ func isBesideStep(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 	return false
 }
 
-// looped returns the site that c is because it calls, in a loop, a function that it is given, and that waits for work
-// which the two enqueue; or nil.
+// looped returns c as a site, or nil. Its callee calls, in a loop, a function that c passes, and this
+// function waits for work that the two enqueue.
 func looped(pkg *blocking.Package, c *blocking.Call) *Site {
 	for i := range c.FuncArgs {
 		arg := &c.FuncArgs[i]
@@ -205,8 +204,8 @@ func runsAtEnd(c *blocking.Call) bool {
 	return ok && (h == blocking.Once || h == blocking.Looping)
 }
 
-// WaitedBefore reports whether the iteration of l has waited for the same tensor before c, so that c doesn't wait any
-// more.
+// WaitedBefore reports whether the iteration of l has waited for the same tensor before c. Then c
+// doesn't wait any more.
 func WaitedBefore(pkg *blocking.Package, c *blocking.Call, operand ast.Expr, l *blocking.Loop) bool {
 	id, ok := ast.Unparen(syntax.OrNil(operand)).(*ast.Ident)
 	if !ok {
@@ -233,8 +232,8 @@ func WaitedBefore(pkg *blocking.Package, c *blocking.Call, operand ast.Expr, l *
 	return false
 }
 
-// isSilentWait reports whether d only waits, and is no finding, as in a loop that trains, where it may be there to
-// bound the queue. A read after it is the finding then.
+// isSilentWait reports whether d only waits and is no finding, like a wait in a loop that trains, which
+// may be there to bound the queue. A read after it is the finding then.
 func isSilentWait(pkg *blocking.Package, d *blocking.Call) bool {
 	if d.API.Kind != tensorapi.Wait && d.API.Kind != tensorapi.WaitAll {
 		return false
@@ -283,8 +282,8 @@ func IsOutside(c *blocking.Call) bool {
 	return false
 }
 
-// takesRequests reports whether c is a function of the package that receives requests: what comes with a channel for
-// the answer. Who calls it again and again serves clients that wait.
+// takesRequests reports whether c is a function of the package that receives requests, values that come
+// with a channel for the answer. Whoever calls it again and again serves clients, and these wait.
 func takesRequests(pkg *blocking.Package, c *blocking.Call) bool {
 	if c.Target == nil || c.Away {
 		return false
@@ -302,8 +301,8 @@ func takesRequests(pkg *blocking.Package, c *blocking.Call) bool {
 	return false
 }
 
-// typeOf is the type of e, the invalid one if that is not known or several values are meant. What a comma ok gives is
-// the type of the value.
+// typeOf is the type of e, or the invalid type if it isn't known or e has several values. For v, ok :=
+// e it is the type of v.
 func typeOf(pkg *blocking.Package, e ast.Expr) types.Type {
 	t := pkg.Info.TypeOf(e)
 	if tuple, ok := t.(*types.Tuple); ok && tuple.Len() > 0 {
@@ -315,8 +314,8 @@ func typeOf(pkg *blocking.Package, e ast.Expr) types.Type {
 	return t
 }
 
-// streams reports whether l, which has no end of its own and doesn't train, sends values to somebody who may give up:
-// there is nothing after it at which they could be read.
+// streams reports whether l sends values to somebody who may give up. It has no end of its own and
+// doesn't train, so there is no place after it where the values could be read.
 //
 //	for {
 //		…
@@ -352,8 +351,8 @@ func streams(pkg *blocking.Package, l *blocking.Loop) bool {
 	return false
 }
 
-// isInSearch reports whether the value at p is asked for by the condition of a loop that looks for a number, as a line
-// search does. Each trial decides whether there is another.
+// isInSearch reports whether the value at p is asked for by the condition of a loop that searches for a
+// number, like a line search. Each trial decides whether there is another one.
 func isInSearch(pkg *blocking.Package, p Place) bool {
 	for cur := range p.Cur.Enclosing((*ast.ForStmt)(nil)) {
 		n := cur.Node().(*ast.ForStmt)
@@ -389,9 +388,10 @@ func IsAllowed(c *blocking.Call) bool {
 	return false
 }
 
-// isSimulated reports whether the value at p goes to a function on the host whose answer l needs: an environment that
-// needs an action, a data set that is asked for an element. Such a function gets no tensors. It returns tensors, or
-// numbers that l makes tensors of. Nothing can be enqueued before it has answered.
+// isSimulated reports whether the value at p goes to a function on the host, and l needs its answer: an
+// environment that is given an action, a data set that is asked for an element. Such a function gets no
+// tensors. It returns tensors, or numbers of which l makes tensors. Nothing can be enqueued before it
+// has answered.
 func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	call, ok := p.Cur.Parent().Node().(*ast.CallExpr)
 	if !ok || p.Use != Passed {
@@ -474,8 +474,8 @@ func Receives(pkg *blocking.Package, l *blocking.Loop) bool {
 	return len(ReceivesOf(pkg, l)) > 0
 }
 
-// IsPaced reports whether a clock says when the next iteration of l begins: it receives from a time.Ticker or the like
-// before anything else.
+// IsPaced reports whether a clock says when the next iteration of l begins: l receives from a
+// time.Ticker or the like before it does anything else.
 func IsPaced(pkg *blocking.Package, l *blocking.Loop) bool {
 	switch s := l.Stmt.(type) {
 	case *ast.RangeStmt:
@@ -501,8 +501,8 @@ func isTimeType(t types.Type) bool {
 	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Time"
 }
 
-// IsStreamed recognises calls that send what was written to somebody at once, such as http.Flusher.Flush. Each value
-// is meant to be seen when it is there.
+// IsStreamed recognises calls that send what was written to somebody at once, such as
+// http.Flusher.Flush. A reader wants to see each value as soon as it is there.
 func IsStreamed(c *blocking.Call) bool {
 	fn := c.Callee
 	if fn == nil || fn.Pkg() == nil {

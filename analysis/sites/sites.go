@@ -1,6 +1,7 @@
-// Package sites finds the calls that wait for the device in each iteration of a loop, and says what becomes of the
-// value and what is wrong with that: the [Pattern] of a [Site]. The rules about reads in loops divide the sites among
-// themselves by their patterns. What functions wait for, package blocking says.
+// Package sites finds the calls that wait for the device in each iteration of a loop. It says what
+// becomes of the value, and what is wrong with the wait: the [Pattern] of a [Site]. Each rule about
+// reads in loops takes the sites of some patterns. Which functions wait, and for what, is found out by
+// package blocking.
 package sites
 
 import (

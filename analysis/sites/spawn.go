@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 )
 
-// A Spawn is a call that makes something wait for the device elsewhere or later, once for each iteration of a loop: a
-// goroutine, a deferred call.
+// A Spawn is a call in a loop that makes something wait for the device elsewhere or later, once for
+// each iteration: on a goroutine, or in a deferred call.
 type Spawn struct {
 	Call *blocking.Call
 	// Lits are the literals that run elsewhere; there are none if the callee itself does.
@@ -19,8 +19,8 @@ type Spawn struct {
 	Loop *blocking.Loop
 }
 
-// Spawns finds the calls in loops that wait elsewhere for what the loop has enqueued. For each call, literals lists
-// the literals that do so, and itself reports whether the callee does.
+// Spawns finds the calls in loops that wait elsewhere for what the loop has enqueued. literals lists,
+// for each call, the literals that do so; itself reports whether the callee does.
 func Spawns(pkg *blocking.Package, literals func(*blocking.Call) []*blocking.Func, itself func(*blocking.Call) bool) []*Spawn {
 	var list []*Spawn
 	for _, f := range pkg.Funcs {
@@ -57,8 +57,8 @@ func hotNatural(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	return nil
 }
 
-// waitsLater returns the call in the literals, or c itself if there are none, that waits for something that l or the
-// literal has enqueued.
+// waitsLater returns the call that waits for something that l or the literal has enqueued: one in the
+// literals or, if there are none, c itself.
 func waitsLater(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *blocking.Loop) (*blocking.Call, blocking.CallWait, bool) {
 	if len(lits) == 0 {
 		for _, w := range pkg.Waits(c) {

@@ -52,8 +52,8 @@ func Uses(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) []Place {
 	return w.places
 }
 
-// handedOn follows a value that the call c doesn't return: c gives it to a function among its arguments, or puts it
-// into something that another argument points to.
+// handedOn follows a value that the call c doesn't return. c gives the value to a function among its
+// arguments, or puts it where another argument points to.
 func (w *follower) handedOn(c *blocking.Call) {
 	if c.API.Kind != tensorapi.Read || c.Callee == nil {
 		return
@@ -295,8 +295,8 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *blocking.Func) {
 	}
 }
 
-// isAlarm reports whether an if statement looks for something that should not be: it asks for NaN or an infinity, or
-// does nothing but to end in an error.
+// isAlarm reports whether an if statement looks for something that should not happen: it asks for NaN
+// or an infinity, or its body only ends in an error.
 //
 //	if math.IsNaN(loss.Item()) {
 //		return errDiverged
@@ -335,8 +335,8 @@ func (w *follower) makesError(e ast.Expr) bool {
 	return t != nil && types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
 }
 
-// isArithmetic recognises functions that only compute, as math.Sqrt and strconv.FormatFloat do. What is given to them
-// goes on in what they return.
+// isArithmetic recognises functions that only compute, like math.Sqrt and strconv.FormatFloat. A value
+// that is given to one lives on in the result.
 func isArithmetic(fn *types.Func) bool {
 	if fn == nil || fn.Pkg() == nil {
 		return false
@@ -371,8 +371,8 @@ func (w *follower) leadsToDecision(stmt inspector.Cursor, body token.Pos, cur in
 	return false
 }
 
-// isComputedWith reports whether e is a variable or field whose tensors are operands of what the loop enqueues: x,
-// where a step is accepted or not.
+// isComputedWith reports whether e is a variable or field whose tensors are operands of what the loop
+// enqueues: x, in a loop that accepts or rejects a new x.
 func (w *follower) isComputedWith(e ast.Expr) bool {
 	v := w.Package.Variable(e)
 	return v != nil && w.HoldsTensors(v.Type()) &&

@@ -39,10 +39,10 @@ func NumberOperator(text string) (method string, ok bool) {
 	return method, ok
 }
 
-// NumberFunc returns the method of a Number, its first argument, that is the
-// function with the given full name, or the builtin function: "Sqrt" for "math.Sqrt". The
-// conversion float64(float32(x)) is the method Float32. What is not correctly rounded
-// is computed by the host's processors, for the sake of its bits.
+// NumberFunc returns the method of a Number for a function or built-in with the given full name: "Sqrt"
+// for "math.Sqrt". The first argument of the function is the receiver. The conversion
+// float64(float32(x)) is the method Float32. Functions whose results aren't correctly rounded are
+// computed by the host's processor even so, to give the same bits.
 func NumberFunc(name string) (method string, ok bool) {
 	if method, ok = functions[name]; !ok {
 		method, ok = mathFuncs[name]
@@ -59,10 +59,9 @@ func IntegerOperator(text string) (method string, ok bool) {
 	return "", false
 }
 
-// ConditionOperator returns the method of a Condition that is the operator on bools
-// with the given text: "Not" for "!". The methods for && and || look at both
-// operands: if the second has failed, so has the result, where the host might not
-// have looked at it.
+// ConditionOperator returns the method of a Condition for the operator on bools with the given text:
+// "Not" for "!". The methods for && and || look at both operands. If the second has failed, the result
+// has failed, though the host would perhaps not have looked at it.
 func ConditionOperator(text string) (method string, ok bool) {
 	method, ok = map[string]string{"&&": "And", "||": "Or", "!": "Not"}[text]
 	return method, ok

@@ -45,41 +45,41 @@ import (
 //		"rebuild": ["$t.Compile"]
 //	}
 //
-// In all strings $name stands for each path of that name in turn, and {a,b} for
-// a and for b. The last part of a name may have the wildcards * and ?; functions
-// that are named in full come before those, and those in the order of the file.
-// A number after a name, in parentheses, is the parameter that is meant; without
-// one it is the receiver, and for a function the first.
+// In all strings $name stands for each path of that name in turn, and {a,b} for a and for b. The last
+// part of a name may have the wildcards * and ?. A function that is named in full is looked up by its
+// name; for others the first entry of the file that matches counts. A number in parentheses after a
+// name says which parameter is meant. Without one it is the receiver, or the first parameter of a
+// function that has no receiver.
 //
-//   - name: what messages call the library. A profile with the name of one that
-//     is known replaces it.
-//   - async: true if calls return before the work is done; "gpu" if that is so
-//     on accelerators only, or reads wait for those; false if not at all. What
-//     is found in programs that use a library of the last kind is of severity
+//   - name: what messages call the library. A profile replaces a known one of the same name.
+//   - async: whether calls return before the work is done: true, false, or "gpu" if that is so on
+//     accelerators only, or only reads wait for them. If it is false, all findings are of severity
 //     info.
-//   - core: the import paths of packages whose own code is not to be analysed,
-//     because this profile says what it does; /... means everything below.
-//   - tensors, cells: the types of tensors, and those of what holds tensors that
-//     change.
-//   - values: tensors never change, so that an operation whose result is
-//     dropped was for nothing.
-//   - finishes: operations are finished when they return, although what they
-//     return is still on the device. Clocks need no wait then.
-//   - read, wait, waitall, transfer, print: waits for an operand and returns its
-//     value; without a value; for everything; returns it as a tensor in the
-//     host's memory; formats it. Package fmt waits for tensors that have a method
-//     Format, Error or String under print.
-//   - op, view, inplace, host, draw: enqueues work and returns its result; a
-//     tensor that shares storage; a tensor that it changed; a tensor of host
-//     data, for which nobody waits long; random numbers. "*" under op stands for all
-//     functions of the core that return a tensor and are not mentioned.
+//   - core: the import paths of packages whose code is not analysed, because this profile says what it
+//     does; /... means everything below.
+//   - tensors, cells: the types of tensors, and the types that hold tensors which change, like
+//     parameters.
+//   - values: tensors never change. So an operation whose result is dropped was for nothing.
+//   - finishes: operations are finished when they return, although the results are still on the device.
+//     Clocks need no wait then.
+//   - read: waits for an operand and returns its value.
+//   - wait, waitall: waits for an operand, or for everything, and returns no value.
+//   - transfer: waits for an operand and returns it as a tensor in the host's memory.
+//   - print: waits for an operand and formats it. Package fmt does so if the method Format, Error or
+//     String of a tensor is here.
+//   - op: enqueues work and returns its result. "*" stands for all functions of the core that return a
+//     tensor and have no other entry.
+//   - view: returns a tensor that shares storage with an operand.
+//   - inplace: enqueues work that changes a tensor, and may return the tensor.
+//   - host: returns a tensor made of host data, for which nobody waits long.
+//   - draw: enqueues work and returns random numbers.
 //   - value: returns the tensor that a cell holds.
 //   - step, backward, mutate: enqueues work that changes cells.
-//   - limit, control: sets something, a bound on the queue for example.
-//   - meta, pure, poll: waits for nothing, enqueues nothing.
-//   - callsArg: calls the function it is given, once, in a loop, or later.
-//   - printers: format their last arguments like those of package fmt, those with
-//     a name that ends in f by a format.
+//   - limit, control: sets something, such as a bound on the queue.
+//   - meta, pure, poll: waits for nothing and enqueues nothing.
+//   - callsArg: calls the function it is given: once, in a loop, or later.
+//   - printers: functions that format their last arguments, like those of package fmt. If the name ends
+//     in f, the argument before these is the format.
 //   - rebuild: builds or compiles a graph or plan, which is slow.
 func Parse(name string, text []byte) (*Profile, error) {
 	r := jsonfile.NewReader(name, text)

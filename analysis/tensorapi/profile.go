@@ -132,15 +132,13 @@ func (p *Profile) IsTensor(t types.Type) bool { return named(t, p.Types) }
 // IsCell reports whether t is a cell type of the library or a pointer to one.
 func (p *Profile) IsCell(t types.Type) bool { return named(t, p.Cells) }
 
-// Formats reports whether formatting a value of type t, a tensor, as package fmt
-// does waits for it.
+// Formats reports whether package fmt waits for a tensor of type t when it formats it.
 func (p *Profile) Formats(t types.Type) bool {
 	f, ok := p.method(t, "Format", "Error", "String", "LogValue", "GoString")
 	return ok && f.Kind == Print
 }
 
-// Encodes reports whether encoding a value of type t, a tensor, as package
-// encoding/json does waits for it.
+// Encodes reports whether package encoding/json waits for a tensor of type t when it encodes it.
 func (p *Profile) Encodes(t types.Type) bool {
 	f, ok := p.method(t, "MarshalJSON", "MarshalText")
 	return ok && f.Waits()
@@ -197,9 +195,8 @@ type Set struct {
 	about   sync.Map // from import path to []*Profile
 }
 
-// NewSet returns the set of the given profiles and of those that come with the
-// module. Of two with the same name the first is a member; of two that speak of
-// the same function the first counts.
+// NewSet returns the set of the given profiles and of those that come with the module. If two have the
+// same name, only the first is a member. If two describe the same function, the first one counts.
 func NewSet(own ...*Profile) *Set {
 	s := &Set{shipped: shippedFiles()}
 	for _, p := range append(own, ours) {
@@ -361,9 +358,8 @@ type shipped struct {
 	profile func() *Profile
 }
 
-// mentions reports whether the profile may have something to say about a
-// package: whether its text has the name of the module that the package seems to
-// be of.
+// mentions reports whether the profile may have something to say about a package: its text has the name
+// of the module that the package seems to belong to.
 func (f shipped) mentions(path string) bool {
 	host, _, _ := strings.Cut(path, "/")
 	if !strings.Contains(host, ".") {

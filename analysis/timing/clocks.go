@@ -12,22 +12,23 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A clock is a reading of elapsed time that doesn't wait for work which was enqueued while the clock ran.
+// A clock is a reading of elapsed time that doesn't wait for the work which was enqueued since the
+// clock was started.
 type clock struct {
 	Call *ast.CallExpr    // time.Since(start), end.Sub(start)
 	Cur  inspector.Cursor // of Call
 	Read token.Pos        // where the clock is read: Call, or where end is set
 	Op   *ast.CallExpr    // enqueues work that may be unfinished then
 	Fn   *blocking.Func
-	// By is how messages call the function of the user that reads the clock, empty
-	// if Call itself does. Read is not valid then unless a wait before it helps.
+	// By is how messages call the function of the user that reads the clock; it is empty if Call itself
+	// reads it. If By is set, Read is valid only if a wait before it helps.
 	By string
 	// Inside reports whether what is timed is a function that Call is given.
 	Inside bool
 }
 
-// clocks lists the clocks of f, but not of the literals in it, in the order of the source. A clock that only limits
-// how long something may take is none.
+// clocks lists the clocks of f, without those of its literals, in the order of the source. Clocks that
+// only limit how long something may take are left out.
 func clocks(f *blocking.Func) []clock {
 	if f.Runs() == blocking.Deferred {
 		return deferredClocks(f)
@@ -57,8 +58,8 @@ func clocks(f *blocking.Func) []clock {
 	return list
 }
 
-// measured returns a call whose work may be unfinished when c, a call of a user's function, tells how much time has
-// passed; or nil. It also returns where a wait would help.
+// measured returns a call whose work may be unfinished when c tells how much time has passed; or nil. c
+// calls a user's function. The second result is the place where a wait would help.
 //
 //	defer track(time.Now())
 func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocking.Def) (op *blocking.Call, read token.Pos) {
@@ -98,8 +99,8 @@ func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocki
 	return nil, 0
 }
 
-// startedAt lists the places where f starts the stopwatch in the variable v: where it is made, and where a method of it
-// sets its clock.
+// startedAt lists the places where f starts the stopwatch in the variable v: where the stopwatch is
+// made, and where a method sets its clock.
 func startedAt(f *blocking.Func, v *types.Var) (places []token.Pos) {
 	if v == nil {
 		return nil
@@ -120,8 +121,8 @@ func others(places []token.Pos, but token.Pos) []token.Pos {
 	return slices.DeleteFunc(slices.Clone(places), func(p token.Pos) bool { return p == but })
 }
 
-// timesUnfinished returns a call whose work may be unfinished when a function returns that c is given, and whose time
-// c takes; or nil.
+// timesUnfinished returns a call in a function that c is given, and whose time c takes. The call's work
+// may be unfinished when the function returns. It returns nil if there is none.
 //
 //	timed("product", func() { y = x.MatMul(w) })
 func timesUnfinished(c *blocking.Call) *blocking.Call {
@@ -144,8 +145,8 @@ func timesUnfinished(c *blocking.Call) *blocking.Call {
 	return nil
 }
 
-// leavesUnfinished returns a call in f that enqueues work, if there is a way from it to the end of f on which nothing
-// waits; or nil.
+// leavesUnfinished returns a call in f that enqueues work, if control can get from it to the end of f
+// without a wait; or nil.
 func leavesUnfinished(f *blocking.Func) *blocking.Call {
 	var syncs []token.Pos
 	for _, c := range f.Calls {
@@ -170,8 +171,8 @@ func leavesUnfinished(f *blocking.Func) *blocking.Call {
 	return nil
 }
 
-// deferredClocks lists the clocks that f, a deferred literal, reads when the function around it returns, and which
-// that one has started. The function may return in many places; if it waits anywhere, it is not asked where.
+// deferredClocks lists the clocks that f, a deferred literal, reads, and that the function around it
+// has started. That function may return in many places. If it waits anywhere, it counts as waiting.
 func deferredClocks(f *blocking.Func) []clock {
 	var list []clock
 	around := f.Parent
@@ -197,8 +198,8 @@ func deferredClocks(f *blocking.Func) []clock {
 	return list
 }
 
-// unfinishedAtReturn returns a call of f after from that enqueues work, if f doesn't wait for anything that is
-// enqueued then; or nil.
+// unfinishedAtReturn returns a call of f after from that enqueues work, if nothing in f waits for work
+// enqueued after from; or nil.
 func unfinishedAtReturn(f *blocking.Func, from token.Pos) *blocking.Call {
 	if f.Contains(func(c *blocking.Call) bool { return c.Syncs(from) }) {
 		return nil
@@ -211,7 +212,8 @@ func unfinishedAtReturn(f *blocking.Func, from token.Pos) *blocking.Call {
 	return nil
 }
 
-// boundTo returns the call that is passed for the parameter v of f, a literal that is called on the spot; or nil.
+// boundTo returns the call whose result is passed for the parameter v of f, a literal that is called on
+// the spot; or nil.
 //
 //	defer func(start time.Time) { … }(time.Now())
 func boundTo(f *blocking.Func, v *types.Var) *blocking.Call {
@@ -237,8 +239,8 @@ func inAny(f *blocking.Func, loops []*blocking.Loop, pos token.Pos) bool {
 	return slices.ContainsFunc(loops, func(l *blocking.Loop) bool { return f.InLoop(l, pos) })
 }
 
-// readAgain reports whether the same clock is read once more after a wait. Then the two readings tell enqueueing and
-// finishing apart.
+// readAgain reports whether the same clock is read once more after a wait. The program then knows both
+// times, that of enqueueing and that of the work.
 func readAgain(f *blocking.Func, start *types.Var, read token.Pos) bool {
 	for _, c := range f.Calls {
 		v, again := f.Elapsed(c)

@@ -49,8 +49,9 @@ func check(p *lint.Pass) {
 	}
 }
 
-// isMislabelled reports whether c asks a Timer for the time of enqueueing in a statement with a text about something
-// else. If the statement asks for the time of the work as well, the author knows the difference.
+// isMislabelled reports whether a statement asks a Timer for the time of enqueueing, by c, and has a
+// text about something else. If the statement also asks for the time of the work, the author knows the
+// difference.
 //
 //	fmt.Println("forward pass:", timer.Enqueued())
 func isMislabelled(f *blocking.Func, c *blocking.Call) bool {

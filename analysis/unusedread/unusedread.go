@@ -40,8 +40,8 @@ func check(p *lint.Pass) {
 	}
 }
 
-// returnsValue reports whether the callee returns what it reads, and does not give
-// it to a function or a file.
+// returnsValue reports whether the callee returns what it reads. Others give it to a function or a
+// file.
 func returnsValue(c *blocking.Call) bool {
 	sig := c.Callee.Signature()
 	for v := range sig.Params().Variables() {
@@ -88,8 +88,7 @@ func isBlank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-// onlyBlanked reports whether lhs is a local variable that is only used to be
-// assigned to the blank identifier, and to be assigned.
+// onlyBlanked reports whether lhs is a local variable that is assigned, and used for nothing but _ = v.
 func onlyBlanked(p *lint.Pass, lhs ast.Expr) bool {
 	id, ok := lhs.(*ast.Ident)
 	if !ok {
@@ -126,8 +125,8 @@ func waiter(p *lint.Pass, c *blocking.Call) string {
 	return types.ExprString(operand) + ".Wait()"
 }
 
-// waitMethod returns the tensor that c reads and the name of its method that
-// waits: one that takes a context if the read does. There may be none.
+// waitMethod returns the tensor that c reads, and the name of the tensor's method that waits. If the
+// read takes a context, so does the method. The name is empty if there is no such method.
 func waitMethod(p *lint.Pass, c *blocking.Call) (operand ast.Expr, method string) {
 	list := c.Operand(c.API.Arg)
 	if len(list) != 1 {
@@ -202,9 +201,9 @@ func waitContext(p *lint.Pass, c *blocking.Call, tensor string) (string, bool) {
 	return "", false
 }
 
-// waitOrFail is a call of Wait instead of the statement around c, and what hands the
-// error on: a return of it where the function returns an error, and in a program, as
-// the read did, a panic. A library has to say by itself what it does with an error.
+// waitOrFail is the text that replaces the statement around c: a call of Wait, and what hands its error
+// on. Where the function returns an error, that is a return; in a package main it is a panic, as for
+// the read. Elsewhere there is none, since a library has to say by itself what it does with an error.
 func waitOrFail(p *lint.Pass, c *blocking.Call, tensor string) (string, bool) {
 	stmt, ok := lint.Statement(c.Cur)
 	if !ok || stmt != c.Value().Parent() {
@@ -227,8 +226,8 @@ func waitOrFail(p *lint.Pass, c *blocking.Call, tensor string) (string, bool) {
 	return "if err := " + tensor + ".Wait(); err != nil {\n" + indent + "\t" + fail + "\n" + indent + "}", alone
 }
 
-// returnError is a return statement for the function around c: zeros, and err last. It reports
-// false if the last result is no error, or the zeros are not easily written.
+// returnError is a return statement for the function around c: zeros, and err last. It reports false if
+// the last result is not an error, or if a zero is hard to write.
 func returnError(p *lint.Pass, c *blocking.Call) (string, bool) {
 	sig := c.In.Sig
 	n := sig.Results().Len()
@@ -246,8 +245,8 @@ func returnError(p *lint.Pass, c *blocking.Call) (string, bool) {
 	return text + "err", true
 }
 
-// zeroOf is what a failing function returns for a result: what it has been set to, if
-// it has a name that means it at pos, else the zero value.
+// zeroOf is what a failing function returns for a result. If the result has a name that means it at
+// pos, that is the name; otherwise the zero value.
 func zeroOf(p *lint.Pass, result *types.Var, pos token.Pos) (string, bool) {
 	if name := result.Name(); name != "" && name != "_" {
 		_, obj := p.Pkg.Scope().Innermost(pos).LookupParent(name, pos)
@@ -278,8 +277,8 @@ func zeroOf(p *lint.Pass, result *types.Var, pos token.Pos) (string, bool) {
 	return "", false
 }
 
-// localUses lists the identifiers that refer to v, a local variable and no result:
-// nobody else can look at what it holds.
+// localUses lists the identifiers that refer to v. v must be a local variable and no result: then
+// nobody else can see what it holds.
 func localUses(pkg *blocking.Package, v *types.Var) (uses []inspector.Cursor, local bool) {
 	scope := v.Parent()
 	if v.IsField() || scope == nil || scope == pkg.Pass.Pkg.Scope() {
