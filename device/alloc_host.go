@@ -2,10 +2,10 @@ package device
 
 import "unsafe"
 
-// HostMemory is the Source of memory that the host computes in. This memory is not part of the Go
-// heap: the collector neither moves, scans nor counts it, so no Go pointer may be stored there. (It is
-// part of the Go heap in race builds, as the race detector looks at nothing else, and on systems
-// whose calls for memory we do not use.)
+// HostMemory is the Source of memory that the host computes in. This memory is not part of the Go heap:
+// the collector neither moves, scans nor counts it, so no Go pointer may be stored there. There are two
+// exceptions in which it is part of the Go heap: race builds, as the race detector looks at nothing
+// else, and systems whose calls for memory we do not use.
 var HostMemory Source = hostMemorySource{}
 
 type hostMemorySource struct{}

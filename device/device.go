@@ -58,8 +58,9 @@ type Driver struct {
 	Count func() (int, error)
 	// Open starts device i. It is called once for each device of a process.
 	Open func(i int) (Backend, error)
-	// Notes returns lines for people who wonder why a device is used or not: what was looked for and where, what was
-	// found and not used. A driver that has nothing to say leaves it nil.
+	// Notes returns lines for people who wonder why a device is used or not. They say what was looked
+	// for and where, and what was found but not used. A driver that has nothing to say leaves Notes
+	// nil.
 	Notes func() []string
 }
 

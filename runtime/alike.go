@@ -62,10 +62,10 @@ func (l *Later[S]) Alike(ts ...*tensor.Tensor) bool {
 	return alike
 }
 
-// Floats reports whether the elements of all ts are floating-point numbers. It too is for a loop that runs past its
-// end: an operation with a constant that is not an integer is a mistake on int64 tensors, so the loop first has to
-// find out whether it comes to that operation. From a call that reports false until one that reports true, BreakIf
-// waits, as after Alike.
+// Floats reports whether the elements of all ts are floating-point numbers. Like Alike it is for a loop
+// that runs past its end. An operation with a constant that is not an integer is a mistake on int64
+// tensors, so the loop first has to find out whether it comes to that operation. From a call that
+// reports false until one that reports true, BreakIf waits, as after Alike.
 //
 //asyncgen:api meta none
 //go:noinline

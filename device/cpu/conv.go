@@ -17,12 +17,12 @@ func newConv(k *device.Kernel) (runner, error) {
 	return runConv, nil
 }
 
-// A conv is one Conv command: sums of products of elements of planes (a) and windows (b). Each sum
-// is accumulated in the order and with the rounding of a matrix product, whose first operand is b
-// as rows of c*rows*columns elements. The second is the matrix of the elements of a that each
-// window covers. There are three ways to compute it, with the same bits: tiles of that product,
-// whose second matrix never exists as a whole (convtiles.go); sums of shifted rows of planes, if
-// few windows use the same planes or there are no tiles; zeros, if the windows are empty.
+// A conv is one Conv command: sums of products of elements of planes (a) and windows (b). Each sum is
+// accumulated in the order and with the rounding of a matrix product. The first operand of this product
+// is b, as rows of c*rows*columns elements; the second is the matrix of the elements of a that each
+// window covers. There are three ways to compute it, with the same bits: tiles of that product, whose
+// second matrix never exists as a whole (convtiles.go); sums of shifted rows of planes, if few windows
+// use the same planes or there are no tiles; zeros, if the windows are empty.
 type conv struct {
 	dt         device.DType
 	size       int // of an element

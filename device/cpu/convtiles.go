@@ -148,9 +148,9 @@ type convPanel struct {
 	isLater bool // c is memory of the worker: results wait there
 }
 
-// A convPiece is columns of a panel whose elements of the second matrix are neighbours, or, in a
-// turned scene, are as far apart as images. from is where these begin for the first tap, in elements; out is
-// where the results belong, from the first plane of the group on.
+// A convPiece is some neighbouring columns of a panel. Their elements of the second matrix are
+// neighbours as well or, in a turned scene, as far apart as images. from is where these elements begin
+// for the first tap. out is where the results belong, counted from the first plane of the group.
 type convPiece struct{ first, length, from, out int }
 
 // A convWork is a worker's memory for a unit.

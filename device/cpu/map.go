@@ -18,12 +18,12 @@ const tile = 1024
 // calls of assembly, which can't be interrupted, below some tens of microseconds.
 const long = 8192
 
-// large is how many bytes the operands of a command have together from which on its output is
-// written past the caches. Beyond the last cache the add of such a loop was 1.3 to 1.7 times as
-// fast as that of a plain one (Zen 4, 48 to 144 MB, a busy machine), as the output isn't read
-// before it is overwritten. An output that would stay in the cache has to be read from memory later
-// instead, which was not measured here. Others use this cache, too: that half of it is a command's
-// share is a guess. Tests make it small.
+// large is how many bytes all operands of a command must have for its output to be written past the
+// caches. Beyond the last cache the add of such a loop was 1.3 to 1.7 times as fast as that of a plain
+// one (Zen 4, 48 to 144 MB, a busy machine), as the output isn't read before it is overwritten. An
+// output that would stay in the cache has to be read from memory later instead, which was not measured
+// here. Other commands use this cache, too; that one may have half of it is a guess. Tests make it
+// small.
 var large = vec.LastCache() / 2
 
 const cacheLine = 64

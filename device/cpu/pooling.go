@@ -204,7 +204,8 @@ func (p *placing[T]) run(s *scene) {
 	})
 }
 
-// number writes the indices, in an operand's plane, of what was found relative to the first taps.
+// number writes the indices of found elements into out. found has them relative to the first taps; out
+// gets them as indices in an operand's plane.
 func (p *placing[T]) number(s *scene, out []int64, found []T) {
 	cols := s.cols.count
 	for u := range s.rows.count {

@@ -51,8 +51,8 @@ func (s side) at(i, j int) unsafe.Pointer { return unsafe.Add(s.p, i*s.row+j*s.c
 func (s side) from(i, j int) side         { return side{s.at(i, j), s.row, s.col} }
 func (s side) transposed() side           { return side{s.p, s.col, s.row} }
 
-// rowsCollide reports whether there is room for few rows in the first cache side by side: 4 KiB
-// have as many lines as it has places for lines, and there is room for 8 or 12 in each.
+// rowsCollide reports whether only few rows fit into the first cache side by side. Rows a multiple of 4
+// KiB apart share the same sets of the cache, and a set has 8 or 12 lines.
 func (s side) rowsCollide() bool { return s.row%(4<<10) == 0 }
 
 // A tiled is one product, by the loops of an instruction set.

@@ -59,8 +59,8 @@ func FloorDiv(x, y *Expr) *Expr {
 	return withDerivative(Where(Eq(y, like(y, 0)), Div(x, y), Where(isBetween(r, y), Sub(q, like(q, 1)), q)), nil)
 }
 
-// isBetween reports whether r, what is left of a number when it is divided by y and the quotient truncated, is not what
-// is left when the quotient is rounded down.
+// isBetween reports whether the remainder r of a division by y differs for a quotient that is
+// truncated, as here, and one that is rounded down.
 func isBetween(r, y *Expr) *Expr {
 	zero := like(r, 0)
 	return And(Ne(r, zero), Ne(Lt(r, zero), Lt(y, zero)))
@@ -86,8 +86,9 @@ func Log2(x *Expr) *Expr { return logarithm(x, 2, math.Log2E, 0) }
 // Log10 is the logarithm of x to base 10. It is an integer for the numbers that powers of 10 round to.
 func Log10(x *Expr) *Expr { return logarithm(x, 10, math.Log10E, typed(x, 0, 0x1p-51)) }
 
-// logarithm is log(x) times c = 1/log(base). If an integer is as close as rounding errors, and base to its power is x
-// but for a relative error of slack, it is that integer. (Several powers of 10 round to the same denormal number.)
+// logarithm is log(x) times c = 1/log(base). The result is an integer n if it is as close to n as
+// rounding errors are, and base to the power n is x within a relative error of slack. (Several powers
+// of 10 round to the same denormal number.)
 func logarithm(x *Expr, base, c, slack float64) *Expr {
 	y := Mul(Log(x), like(x, c))
 	n := Round(y)

@@ -29,11 +29,10 @@ const Runs = 5
 // maxFaults bounds how many tensors of one input are made to fail in turn.
 const maxFaults = 12
 
-// Same checks that original and generated, two functions of one type, do the
-// same: the same output on every writer they are given and on os.Stdout and
-// os.Stderr, the same results and arguments afterwards, bit for bit, or the
-// same panic after the same output. Where an error says which operation failed, and the line that enqueued it, that
-// may differ: type and cause are the same.
+// Same checks that original and generated, two functions of one type, do the same. They must leave the
+// same output on every writer they are given and on os.Stdout and os.Stderr, and the same results and
+// arguments, bit for bit; or the same output and then the same panic. Errors may differ in the
+// operation that they name and in the line that enqueued it, but not in type and cause.
 //
 // args is a function that makes arguments out of random numbers, with one
 // result for each parameter: func(r *rand.Rand) (*Model, []Batch, int). A

@@ -201,7 +201,8 @@ func (c *KVCache) Cells() []tensor.Cell {
 	return []tensor.Cell{c.keys, c.values}
 }
 
-// add returns the keys and values of all positions with those of the next ones, k and v, of which it lets go.
+// add returns the keys and values of all positions, with k and v, those of the next ones, at the end.
+// It lets go of k and v.
 func (c *KVCache) add(k, v *tensor.Tensor) (keys, values *tensor.Tensor) {
 	for i, next := range []*tensor.Tensor{k, v} {
 		b := []*Buffer{c.keys, c.values}[i]

@@ -83,7 +83,7 @@ func (c *copier) part(_ string, v reflect.Value) {
 	v.Set(reflect.ValueOf(y))
 }
 
-// once returns the copy of x, and the same if it is called again with what is the same pointer.
+// once returns the copy of x. Asked again about the same pointer, it returns the same copy.
 func (c *copier) once(x any) any {
 	switch {
 	case reflect.TypeOf(x).Kind() != reflect.Pointer:

@@ -181,7 +181,7 @@ func AdaptiveAvgPool2D(rows, columns int) Module {
 	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.AdaptiveAvgPool2D(rows, columns) }, "AdaptiveAvgPool2D(%dx%d)", rows, columns)
 }
 
-// pooled are the settings of p, of which those along one axis count if one is set.
+// pooled are the settings of p in words. If one is set, only those along one axis count.
 func pooled(p tensor.Pool, one bool) string {
 	return extent(p.Window, one) + options("Stride", along(p.Stride, one), "Padding", along(p.Padding, one))
 }

@@ -215,7 +215,8 @@ func (i Init) words() string {
 	return ""
 }
 
-// set gives p, which may be nil, the first value of that shape by what, or by otherwise if what is nil.
+// set gives p, which may be nil, a first value of the given shape, made by what; if what is nil, by
+// otherwise.
 func set(p *Param, what, otherwise Initialiser, on tensor.Maker, in, out int, shape ...int) {
 	if p == nil {
 		return

@@ -30,8 +30,8 @@ import (
 )
 
 // A Module is a part of a model. Any struct with parts in its fields is one if it has these two
-// methods, of which the second is a line. [Named], [Cells], [Snapshot], [Frozen] and [Clone] look at
-// its fields and need no more.
+// methods; the second one takes a line. [Named], [Cells], [Snapshot], [Frozen] and [Clone] look at its
+// fields and need no more.
 //
 //	type residual struct{ norm, up, down nn.Module }
 //

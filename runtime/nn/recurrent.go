@@ -48,8 +48,8 @@ func RNN(hidden, layers int, how ...Init) *Recurrent {
 	return newRecurrent("RNN", 1, hidden, layers, how)
 }
 
-// Bidirectional returns layers such as those of r, with parameters of their own, of which each goes
-// over sequences in both directions (Schuster and Paliwal 1997): one half of it begins with the first
+// Bidirectional returns layers such as those of r, with parameters of their own, that go over sequences
+// in both directions (Schuster and Paliwal 1997). Each layer has two halves: one begins with the first
 // step, the other with the last. Their outputs lie side by side, as [N T 2·hidden]. Parameters of the
 // other half are called weight_ih_l0_reverse and so on. A [Hidden] has rows for both halves of the
 // first layer, then for those of the second.

@@ -167,7 +167,8 @@ func (w *watcher) run(m any, x *tensor.Tensor) any {
 	return clone
 }
 
-// watch returns a copy of m that has the same parameters, whose parts are watched where their fields allow it.
+// watch returns a copy of m with the same parameters. Its parts are watched, if they are in fields
+// whose types allow it.
 func (w *watcher) watch(name string, m Module) Module {
 	if reflect.TypeOf(m).Kind() == reflect.Pointer {
 		if slices.Contains(w.path, any(m)) { // a part points back to what it is in

@@ -232,9 +232,9 @@ func (s *Batch) moreImages(b Builder) Value {
 	return b.Structural(Reshape, Attr{Shape: append(device.Shape{s.N, n}, y.Shape()[1:]...)}, y)
 }
 
-// moreGroups does a convolution with a kernel for each example: it makes one convolution of them, in
-// which each example has groups of its own, with the channels of the examples one after the other.
-// With ofKernels both operands are images, and the result is kernels.
+// moreGroups does a convolution with a kernel for each example as one convolution. In that one each
+// example has groups of its own, and the channels of the examples lie one after the other. With
+// ofKernels both operands are images, and the result is kernels.
 func (s *Batch) moreGroups(b Builder, ofKernels bool) Value {
 	w := *s.Attr.Window
 	w.Groups *= s.N

@@ -68,8 +68,8 @@ func (d *Def) deriveGradient(i int) *Gradient {
 }
 
 // derivative returns the derivative of the result with respect to operand i, for elements of type dt.
-// If an operation with one operand has a derivative that is a function of the result alone, it is
-// returned as one, with the result as operand 1: so the gradient need not keep the operand, nor
+// An operation with one operand may have a derivative that is a function of the result alone. Then that
+// function is returned, with the result as operand 1, so the gradient need neither keep the operand nor
 // compute the result again.
 func (d *Def) derivative(i int, dt device.DType) *kernel.Expr {
 	x := d.operands(dt)

@@ -269,8 +269,9 @@ func extremes(b Builder, c *Call, _ int, g Value) Value {
 	return b.Structural(AlongAdd, Attr{Axis: c.Attr.Axis, Shape: x.Shape()}, g, from)
 }
 
-// along returns the arguments of a command along one axis of v: the shape of v with that axis last, and
-// over it the strides of v, and of a row-major result in which the axis has length n.
+// along returns the arguments of a command that works along one axis of v. These are the shape of v
+// with that axis last, the strides of v over this shape, and the strides of a row-major result in which
+// the axis has length n.
 func (v View) along(axis, n int) *device.Args {
 	last := func(list []int) []int {
 		return append(slices.Delete(slices.Clone(list), axis, axis+1), list[axis])

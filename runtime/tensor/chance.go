@@ -218,11 +218,12 @@ func drawnLike(name string, t *Tensor, d *op.Def) *Tensor {
 	return like(t).draw(defaultGenerator, name, d, t.shape)
 }
 
-// SearchSorted returns, for each element v of values, the place along t's last axis where v can be inserted so that
-// the axis stays sorted: before the elements that are equal to v, or behind them if right is set. t has to be sorted
-// along that axis, in ascending order, with NaNs last, as [Tensor.Sort] leaves it. The result, int64, has the shape of
-// values. It panics unless t and values have the same element type, and the same shape but for the last axis; values
-// may have any shape if t has one axis.
+// SearchSorted returns, for each element v of values, the place along t's last axis where v can be
+// inserted so that the axis stays sorted: before the elements that are equal to v or, if right is set,
+// behind them. t has to be sorted along that axis in ascending order, with NaNs last, as [Tensor.Sort]
+// leaves it. The result is int64 and has the shape of values. SearchSorted panics if the element types
+// of t and values differ. It also panics if their shapes differ in any axis but the last; if t has only
+// one axis, values may have any shape.
 //
 //asyncgen:api op batch
 //go:noinline

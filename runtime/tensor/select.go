@@ -150,9 +150,9 @@ func Stack(axis int, ts ...*Tensor) *Tensor {
 	return concat("Stack", axis, rows)
 }
 
-// rowsTogether returns handles of tensors that have the rows ts, fewer than there are of these:
-// neighbouring rows of one tensor are one. It returns none if there are no neighbours, or if it
-// does not come to the same.
+// rowsTogether returns handles of tensors that together have the rows ts. Neighbouring rows of one
+// tensor become one handle, so there are fewer handles than rows. It returns none if there are no
+// neighbours, or if the result would not be the same.
 func rowsTogether(ts []*Tensor) (blocks []*Tensor) {
 	isRow := func(t *Tensor) bool {
 		return t != nil && t.dead == 0 && t.node == nil && t.dtype == ts[0].dtype && t.storage.Device() == ts[0].storage.Device() && slices.Equal(t.shape, ts[0].shape)

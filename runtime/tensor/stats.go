@@ -12,10 +12,11 @@ import (
 
 // Statistics, and operations along an axis that are made of others.
 
-// Var returns the variance over the given axes, or over all if there are none: the sum of the squared distances from
-// the mean, divided by n-ddof, where n is how many elements there are. ddof is 0 for the variance of the elements, 1
-// for an unbiased estimate of that of what they are a sample of. Without elements it is NaN; if n is not greater than
-// ddof, it is NaN or Inf. The mean is computed first, so that nothing cancels.
+// Var returns the variance over the given axes, or over all if there are none: the sum of the squared
+// distances from the mean, divided by n-ddof, where n is the number of elements. ddof is 0 for the
+// variance of the elements themselves. It is 1 if they are a sample, for an unbiased estimate of the
+// variance of what was sampled. Without elements the result is NaN; if n is not greater than ddof, it
+// is NaN or Inf. The mean is computed first, so that nothing cancels.
 //
 //asyncgen:api op batch
 //go:noinline

@@ -158,8 +158,8 @@ func (t *Tensor) drop() {
 	}
 }
 
-// whole returns a tensor with what t is for each row of v: the tensor that t is a row of, or t repeated if it is
-// the same for all rows.
+// whole returns a tensor with the values of t for all rows of v. That is the tensor that t is a row of,
+// or t repeated if it is the same for all rows.
 func (v *vmap) whole(t *Tensor) *Tensor {
 	if r, ok := t.find(); ok && r.v == v {
 		return r.full.same("VMap")

@@ -110,9 +110,9 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	return nil
 }
 
-// side pushes how the kernel reads operand i of c, a float32 matrix: its strides along the side of
-// the product and along k; whether an item loads four neighbours along k (else along the side); and
-// whether these four are an aligned vector in memory.
+// side pushes how the kernel reads operand i of c, a float32 matrix. It pushes the operand's strides
+// along the side of the product and along k, whether an item loads four neighbours along k (otherwise
+// along the side), and whether these four are an aligned vector in memory.
 func (l *Lowering) side(c *device.Command, i int, batch *axes, side, k int) {
 	isAlong := k == 1 || side != 1
 	step, other := side, k

@@ -199,8 +199,8 @@ func (p *parker) rouse(s uint32) {
 }
 
 // kick lets other processors take the goroutine that the caller has just made runnable. The scheduler
-// holds that goroutine in the slot for what the caller's processor runs next, from which others are
-// slow to steal. Another goroutine that becomes runnable pushes it out of the slot.
+// keeps that goroutine in the slot for what the caller's processor runs next, and others are slow to
+// steal from the slot. Another goroutine that becomes runnable pushes it out.
 func kick() { go nothing() }
 
 // nothing is what kick makes runnable.

@@ -146,10 +146,9 @@ func resolve(pc uintptr) *site {
 // module is how import paths of this library begin.
 const module = "github.com/asyncgen/asyncgen/"
 
-// isOurs reports whether a function is part of the library, or calls into it on the user's behalf: a
-// function of the standard library's callers (for fmt.Println(t) the user's line is that of Println),
-// or the wrapper by which the compiler promotes a method of ours to a type that embeds ours. Tests
-// are users.
+// isOurs reports whether a function is part of the library, or calls into it on the user's behalf. The
+// latter are functions of the standard library, such as fmt.Println, which calls t.String, and the
+// wrappers by which the compiler promotes our methods to types that embed ours. Tests count as users.
 func isOurs(fn, file string) bool {
 	if strings.HasSuffix(file, "_test.go") {
 		return false

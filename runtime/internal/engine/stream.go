@@ -109,9 +109,9 @@ type executor interface {
 	close()
 }
 
-// A goal is what a waiter waits for on one stream: that operation seq has finished; or, with all,
-// that every operation up to seq has finished; or, with link, that the gate of the link was granted
-// (on a flow) or the operation of the link was handed over (on a queue).
+// A goal is what a waiter waits for on one stream. By default it is that operation seq has finished.
+// With all, it is that every operation up to seq has finished. With link, it is that the gate of the
+// link was granted (on a flow), or that the operation of the link was handed over (on a queue).
 type goal struct {
 	seq  uint64
 	all  bool

@@ -25,8 +25,8 @@ import (
 // program, all these times depend on the program alone. Without such a device all of this costs a
 // load here and there.
 
-// aLook is the time that the clock moves when the program looks at a value that is not ready, so that
-// a loop that looks until the value is ready ends.
+// aLook is how far the clock moves when the program looks at a value that is not ready. Without it, a
+// loop that looks until the value is ready would never end.
 const aLook = 100 * time.Nanosecond
 
 // A timing is when something had finished by the clock of a model.

@@ -1,6 +1,5 @@
-// Package vec has the loops of the CPU backend over slices: in assembly for what
-// the machine has, AVX-512 or AVX2, and for each a twin in Go, which every other machine
-// uses and which says what the loop does.
+// Package vec has the loops of the CPU backend over slices. Each is in assembly, for AVX-512 or AVX2,
+// and has a twin in Go. The twin says what the loop does, and every other machine uses it.
 //
 // The loops of a primitive give the same bits whatever the machine has. They do not split
 // work over cores, know nothing of strides and check nothing: a caller gives

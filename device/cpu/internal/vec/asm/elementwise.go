@@ -444,7 +444,7 @@ func toIntsByParts(from *element) {
 	})
 }
 
-// fromBools writes the conversion of bools to numbers, of which one is the bits of 1.
+// fromBools writes the conversion of bools to numbers; one has the bits of the number 1.
 func fromBools(m *isa, to *element, one uint64) {
 	cast(m, bools, to, func() func([]value) value {
 		ones := m.constant(one, to.size)

@@ -9,9 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// gemm writes what products of matrices are made of: tiles of the product, in
-// registers while the inner length goes by, sums of rows times a column, and copies of
-// operands in the order in which tiles read them.
+// gemm writes the loops of matrix products. These are tiles of the product, which stay in registers
+// while the inner length goes by; sums of rows times a column; and copies of operands in the order in
+// which tiles read them.
 func gemm() {
 	for _, e := range []*element{float32s, float64s} {
 		for _, m := range isas {
