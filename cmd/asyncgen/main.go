@@ -120,8 +120,8 @@ func (e *env) message(format string, args ...any) {
 	fmt.Fprintf(e.stderr, "asyncgen: %s\n", tensorapi.VisibleLines(fmt.Sprintf(format, args...)))
 }
 
-// A visible writer writes lines to w, what does not print in them as in string literals of Go. It
-// is written to by whole characters.
+// A visible writer writes lines to w. Characters that don't print become escape sequences, as in string
+// literals of Go. Each call writes whole characters.
 type visible struct{ w io.Writer }
 
 func (v visible) Write(p []byte) (int, error) {

@@ -325,7 +325,7 @@ type sarifFile struct {
 	isNew, written bool
 }
 
-// openSARIF opens the file before the long part. What is in it stays until it is
+// openSARIF opens the file before the analysis, which takes long. The old contents stay until it is
 // written.
 func openSARIF(name string) (*sarifFile, error) {
 	if name == "" || name == "-" {

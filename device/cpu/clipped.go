@@ -13,17 +13,17 @@ import (
 // loop over all their places would take very long. The loops in this file clip a window to the plane, and walk what is
 // left element by element.
 
-// mostlyOutside is the ratio of a window's places to its places inside of the plane from which on
-// windows are clipped. The loops over all places are as much faster, as they compute 16 results at
-// a time.
+// mostlyOutside decides which windows are clipped: those that have so many times more places than
+// places inside of the plane. A loop over all places computes 16 results at a time, so it is faster
+// unless it has 16 times as much to do.
 var mostlyOutside = 16.0
 
 // A stretch is the part of one axis that a window covers: n elements, from first on, each step (1 or -1) after the
 // one before.
 type stretch struct{ first, n, step int }
 
-// stretchesOf are those for all places of the result, in the order of the window's own places.
-// Nothing is known of windows whose neighbouring places are not those of neighbours.
+// stretchesOf returns the stretch for each place of the result, in the order of the window's own
+// places. ok is false if neighbouring places of the window don't stand for neighbouring elements.
 func stretchesOf(w *device.Window) (all []stretch, ok bool) {
 	if w.Step != 1 && w.Step != -1 || w.Size < 1 {
 		return nil, false

@@ -56,8 +56,8 @@ func copyView(c *device.Command, size int) error {
 	return nil
 }
 
-// makeViews is makeView of two operands, whose axes are merged where both can be walked as one.
-// There is one axis at least.
+// makeViews is makeView of two operands over the same shape. Two axes are merged only if both operands
+// can walk them as one. At least one axis is left.
 func makeViews(v, w *view, shape, vStrides, wStrides []int) bool {
 	v.rank, v.dims[0], v.strides[0], w.strides[0] = 0, 1, 1, 1
 	for i, d := range shape {

@@ -6,8 +6,8 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// An epilogue computes what the Body of a MatMul kernel makes of the elements of a product, in their place: it
-// is a Map of these and of a vector.
+// An epilogue applies the Body of a MatMul kernel to the elements of a product, in place. It is a Map
+// with the product and a vector as operands.
 type epilogue struct {
 	kernel *device.Kernel
 	run    runner

@@ -55,8 +55,8 @@ type selection struct {
 
 var selections = sync.Pool{New: func() any { return new(selection) }}
 
-// newSelection splits the axes of c, with the strides of the operand that is
-// selected from and of the other one (nil: contiguous), and checks the indices.
+// newSelection splits the axes of c into outer and inner ones, and checks the indices. It is given the
+// strides of the operand that is selected from and those of the other operand; nil means contiguous.
 func newSelection(c *device.Command, from, other []int) (*selection, error) {
 	shape, index := c.Args.Shape, c.Args.Strides[2]
 	split := len(shape)
@@ -128,8 +128,8 @@ func (s *selection) findInLine(c *device.Command) error {
 	return nil
 }
 
-// indexIn is an index of an axis of the given length, counted from its end if it is negative. It
-// fails if that is below least.
+// indexIn is the place that an index means on an axis of the given length; a negative index counts from
+// the end. It fails if the index is below least, or beyond the axis.
 func indexIn(least int64, length int, at int64) (int, error) {
 	if at < least || at >= int64(length) {
 		return 0, &device.IndexError{Index: at, Length: length}
@@ -283,8 +283,9 @@ func (s scattering[T]) inParts() {
 // than others.
 const maxParts = 64
 
-// sort groups the indices by the part of the output that they select from. Each of the parts has each elements, a
-// multiple of what one index selects. The indices of part p are order[ends[p]:ends[p+1]], in their original order.
+// sort groups the indices by the part of the output that they select from. Each part has the given
+// number of elements, each, which is a multiple of what one index selects. The indices of part p are
+// order[ends[p]:ends[p+1]], in their original order.
 func (s *selection) sort(each, parts int) {
 	s.ends = slices.Grow(s.ends[:0], parts+2)[:parts+2]
 	clear(s.ends)

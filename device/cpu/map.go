@@ -10,12 +10,12 @@ import (
 	"github.com/asyncgen/asyncgen/device/pool"
 )
 
-// tile is how many elements of each operand and intermediate result are worked
-// on at a time, so that they stay in the innermost cache: half as many where elements have 8 bytes.
+// tile is how many elements of each operand and each intermediate result are worked on at a time, so
+// that they stay in the innermost cache. Of elements with 8 bytes it is half as many.
 const tile = 1024
 
-// long is how many elements a loop is called for at most where nothing is gained by a tile. It keeps
-// calls of assembly, which can't be interrupted, below some tens of microseconds.
+// long is how many elements a loop gets at most where tiles gain nothing. Assembly can't be
+// interrupted, and this keeps each call below some tens of microseconds.
 const long = 8192
 
 // large is how many bytes all operands of a command must have for its output to be written past the

@@ -10,15 +10,15 @@ import (
 
 // What convolutions and pooling have in common: windows on planes.
 
-// A lattice is places of the result along one axis at which windows have something at the same of their own places,
-// their taps.
+// A lattice is a set of places of the result along one axis, equally far apart, for which the same
+// places of the window have an element. These places of the window are its taps.
 type lattice struct {
 	first, step, count int // the places first + u*step, for u < count
 	tap, tapStep, taps int // the taps tap + t*tapStep, for t < taps
 	base, down, across int // base + u*down + t*across is the index of the element that they have there
 }
 
-// latticesOf are lattices that together are all places of the result.
+// latticesOf returns lattices that together cover all places of the result.
 func latticesOf(w *device.Window) []lattice {
 	period := w.Holes / gcd(w.Holes, w.Stride)
 	tapPeriod := w.Holes / gcd(w.Holes, w.Step)
@@ -51,21 +51,22 @@ func (l *lattice) isInside(n int) bool {
 	return l.base+min(0, across) >= 0 && l.base+down+max(0, across) < n
 }
 
-// A line is an axis of a copied plane. Elements that neighbouring places use (for a line of taps:
-// neighbouring taps) are neighbours in it. So it is in parts, one for each remainder of the index
-// divided by the step between places.
+// A line is one axis of a copied plane. The copy is made so that neighbouring places read neighbouring
+// elements (for a line of taps, so that neighbouring taps do). If places are step elements apart, the
+// elements with the same remainder modulo step therefore lie together: a line has one part for each
+// remainder.
 type line struct {
 	parts  []linePart
 	length int
 	starts []int // where the elements for each tap begin; for a line of taps, those for each place
 }
 
-// A linePart is the elements first, first + step, ... of an axis, perhaps outside of it; at is
-// where they are on the line.
+// A linePart has the elements first, first + step, ... of an axis; some may be outside of the axis. The
+// part begins at place at of the line.
 type linePart struct{ first, step, at, length int }
 
-// newLine is the line for n neighbours a step apart, of each of m a distance of other apart, from
-// base on. Step is above 0.
+// newLine is the line for m groups of elements. The first elements of neighbouring groups are other
+// apart, from base on; each group has n elements, step > 0 apart.
 func newLine(base, step, n, other, m int) line {
 	type span struct{ rest, from, to int }
 	var spans []span
@@ -97,8 +98,8 @@ func newLine(base, step, n, other, m int) line {
 	return l
 }
 
-// A scene says how one lattice of rows and one of columns find their elements: in the operand where that is possible,
-// else in copies of its planes that are padded. Distances are in elements.
+// A scene says where one lattice of rows and one of columns find their elements: in the operand if
+// possible, otherwise in padded copies of its planes. Distances are in elements.
 type scene struct {
 	rows, cols lattice
 	isTurned   bool  // neighbouring taps are neighbours, not neighbouring places of a row
@@ -170,8 +171,8 @@ func (s *scene) placeOf(u, v int) int {
 	return (s.rows.first+u*s.rows.step)*s.outColumn + s.cols.first + v*s.cols.step
 }
 
-// copyPlane copies a plane of the operand, whose first element is at src, for elements of the given size. Pad is what
-// stands for elements outside, as bits.
+// copyPlane copies the plane of the operand whose first element is at src. Elements have the given size
+// in bytes; pad has the bits of those that are outside of the plane.
 func (s *scene) copyPlane(dst, src unsafe.Pointer, size int, pad uint64) {
 	if size == 4 {
 		copyPlane(s, slice[uint32](dst, s.plane), src, uint32(pad))
@@ -225,9 +226,9 @@ func copyPart[T uint32 | uint64](dst []T, src unsafe.Pointer, p linePart, n, str
 	}
 }
 
-// planeTaps calls f for a plane whose element for the first tap of the first place is at src. It
-// writes the results of f at the scene's places to a plane that begins at dst. row is memory for as
-// many results.
+// planeTaps calls f for one plane, and writes the results at the scene's places to a plane of the
+// result that begins at dst. src is the element for the first tap of the first place. mem has room for
+// as many results as there are places.
 func (s *scene) planeTaps(f vec.Taps, w, offsets unsafe.Pointer, k int, src, dst, mem unsafe.Pointer, size int) {
 	cols, ld := s.cols.count, s.outColumn*size
 	to := unsafe.Add(dst, s.placeOf(0, 0)*size)
@@ -253,8 +254,8 @@ func (s *scene) planeTaps(f vec.Taps, w, offsets unsafe.Pointer, k int, src, dst
 	}
 }
 
-// denseTaps calls f for a plane whose element for the first tap of the first place is at src. What
-// f gives at the scene's places is side by side in dst.
+// denseTaps calls f for one plane, and writes the results to dst without gaps, one for each of the
+// scene's places. src is the element for the first tap of the first place.
 func (s *scene) denseTaps(f vec.Taps, w unsafe.Pointer, offsets []int, src, dst unsafe.Pointer, size int) {
 	cols := s.cols.count
 	rows := max(1, mostTaps/(len(offsets)*cols))

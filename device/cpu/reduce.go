@@ -55,8 +55,8 @@ func newFolder[T device.Element](r kernel.Reducer) *folder[T] {
 // start is where the elements of x lie.
 func start[T any](x []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
-// columns is how many neighbouring results are computed together: a row of them should be worth the
-// way to another page.
+// columns is how many neighbouring results are computed together. Each row then has that many elements
+// side by side, which is worth the access to another page.
 const columns = 4 * vec.Columns
 
 // rowsAtATime is how many rows one call of a loop gets: a multiple of kernel.Lanes that keeps calls
@@ -297,9 +297,9 @@ func (r *reduction[T]) addRows(lanes []T, at, first, m, width, w int) {
 	}
 }
 
-// A tree combines the results of blocks, vectors of the same width, in
-// neighbouring pairs. It holds one result for each bit of count, the largest
-// number of blocks first, as a binary counter does.
+// A tree combines the results of blocks in neighbouring pairs; each result is a vector of the same
+// width. Like a binary counter, it holds one result for each bit that is set in count, the number of
+// blocks so far. The result of the most blocks comes first.
 type tree[T device.Element] struct {
 	folder  *folder[T]
 	results []T

@@ -186,11 +186,12 @@ func (o *orderer[T]) candidates(list *[tile]bool, x []T, limit T) []bool {
 	return list[:len(x)]
 }
 
-// bound returns a number that k elements of x at least don't come behind, and not many more if they
-// lie anywhere. It does not always know one.
+// bound returns a number such that at least k elements of x don't come after it. If the order of x is
+// random, there are not many more than k. ok is false if it finds none.
 func (o *orderer[T]) bound(s *sortScratch, x []T, k int) (limit T, ok bool) {
-	// The elements whose places leave the same rest, divided by some number of lanes, have a first one each: k lanes at
-	// least have one among the first k of these.
+	// Element i belongs to lane i % lanes. The first element of each lane, in sorted order, is found;
+	// then the k-th of these firsts is a bound, since k lanes have an element that doesn't come after
+	// it.
 	lanes := (2*k + vec.Columns - 1) / vec.Columns * vec.Columns
 	rows := len(x) / lanes
 	if rows < 2 {
@@ -342,8 +343,8 @@ func (s *selecting[P]) shrink() {
 	s.limit, s.isFull = s.list[s.k-1], true
 }
 
-// keepFirst moves the first k elements of list to its beginning, and the k-th to its place, by Hoare's
-// algorithm FIND, or by sorting where that makes no headway.
+// keepFirst moves the k elements of list that come first to its beginning, the last of them to index
+// k-1. It uses Hoare's algorithm FIND and, if that makes no headway, sorts.
 func keepFirst[P any](list []P, k int, isLess func(p, q P) bool) {
 	for tries := 2 * bits.Len(uint(len(list))); len(list) > 1; tries-- {
 		if tries == 0 {
@@ -452,8 +453,8 @@ func sortPairs(pairs, more []pair) []pair {
 	return pairs
 }
 
-// begin turns how often each digit is there into where the first of it goes. It reports whether
-// there are different ones among n.
+// begin turns the number of elements with each digit into the index where the first of them goes. It
+// reports false if all n elements have the same digit.
 func begin(counts *[256]int, n int) bool {
 	at := 0
 	for digit, count := range counts {

@@ -15,13 +15,13 @@ import (
 //
 //	fma(a0, b0, 0), fma(a1, b1, that), ...
 //
-// whatever the tile is and whoever computes it. Where the inner length is cut, the
-// second part begins with what the first has left in the output. So the bits do not
-// depend on sizes, strides, cuts, nor on the instruction set.
+// whatever the tile is and whoever computes it. Where the inner length is cut, the second part
+// begins with the sum that the first part has left in the output. So the bits depend neither on
+// sizes, strides and cuts nor on the instruction set.
 //
 // Large products copy their operands first, in the order in which tiles read them: see
 // Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008). Rows are
-// split into panels of nearly equal height, so that none is left over that would take as long as a whole one.
+// split into panels of nearly equal height: a short last panel would take as long as a whole one.
 const (
 	blockBytes     = 2048      // of the inner length: a panel of B stays in the second cache, part of it in the first
 	blockOfA       = 384 << 10 // bytes of A that are copied at once, for the second cache
@@ -163,8 +163,9 @@ func (x *tiled) rowTile(j, n, p, k int) int {
 	return cols
 }
 
-// narrow computes a product of a few columns, at most Rows. The rows of A are contiguous, or its columns.
-// Tiles of some rows and a few columns would use little of their vectors, so these are tiles of the transposed product.
+// narrow computes a product with few columns, at most Rows. The rows of A are contiguous, or its
+// columns are. Tiles of some rows and a few columns would use only a part of their vectors, so it
+// computes tiles of the transposed product.
 func (x *tiled) narrow() {
 	each := x.k * (1 + x.n/4) // operations for a row: at first it has to be read
 	if pool.Worth(x.m, grainOf(each)) {
@@ -180,8 +181,8 @@ func (x tiled) splitNarrow(each int) {
 	pool.Run(units, grainOf(unit*each), func(lo, hi int) { x.narrowPart(lo*unit, min(hi*unit, x.m)) })
 }
 
-// stripRows is how many rows of A narrow handles at a time: so many that there is more to do than
-// to wait for the sums so far.
+// stripRows is how many rows of A narrow handles at a time. There are so many that the processor always
+// has a sum to add to, and doesn't wait for the one before.
 func (x *tiled) stripRows() int {
 	if x.n == 1 {
 		return x.Wide[len(x.Wide)-1] * x.Lanes
@@ -234,8 +235,8 @@ func (x *tiled) columns(i int) {
 	}
 }
 
-// strip computes the columns of so many rows from i on as rows of sums. Turned is memory for some
-// of these rows of A as columns.
+// strip computes the given number of rows of the product, from row i on, and writes them as columns:
+// rows of sums. turned is memory for a part of these rows of A, as columns.
 func (x *tiled) strip(i, rows int, turned, sums unsafe.Pointer) {
 	unit := x.stripRows() * x.Size
 	for p := 0; p < x.k; p += turnDepth {
@@ -270,8 +271,8 @@ func (x *tiled) turnBack(i, rows int, sums unsafe.Pointer) {
 	x.copyAny(x.c(i+done, 0), side{unsafe.Add(sums, done*x.Size), x.Size, unit}, rows-done, x.n, x.n*x.Size)
 }
 
-// A blocking is how a large product is cut. Its tasks are to compute some rows of the
-// columns at hand, all or some of these columns. Panels of B are copied by the first who needs them.
+// A blocking says how a large product is cut. A task computes some rows of the columns at hand, for all
+// or some of these columns. A panel of B is copied by the first worker that needs it.
 type blocking struct {
 	tiled
 	finish      *finish         // of parts of the product while they are in a cache, or nil
@@ -423,9 +424,9 @@ func (b *blocking) block(i int) int {
 	return b.from + cut(b.to-b.from, b.depth, i)&^15
 }
 
-// panel is where panel j of B's columns at hand can be read, of the block d of the inner length,
-// and how far apart its rows are. If somebody else copies it just now, h gets a copy of its own:
-// nobody waits.
+// panel returns where panel j of the columns of B at hand can be read, for block d of the inner length,
+// and how far apart its rows are. If another worker is copying the panel, h gets a copy of its own, so
+// that nobody waits.
 func (b *blocking) panel(h *hand, j, d int) (unsafe.Pointer, int) {
 	lo, hi := b.block(d), b.block(d+1)
 	first := j * 2 * b.Lanes
@@ -511,7 +512,7 @@ type hand struct {
 }
 
 func (b *blocking) newHand() *hand {
-	// Blocks of the inner length have equal lengths but for what makes these a multiple of 16.
+	// The blocks of the inner length are equally long, but for rounding to multiples of 16.
 	depth := (b.to-b.from)/b.depth + 16
 	rows := ((b.m+b.rows-1)/b.rows*depth*b.Size + slack + 63) &^ 63
 	copies := 1
@@ -528,8 +529,8 @@ func (b *blocking) newHand() *hand {
 
 func (h *hand) giveBack() { giveSpare(h.mem) }
 
-// compute computes block i of the rows, for the panels from lo to hi-1, and begins with panel
-// first. h keeps the given number of copies of A.
+// compute computes block i of the rows for the panels from lo to hi-1. It begins with panel first, and
+// after the last one goes on with lo. h keeps the given number of copies of A.
 func (b *blocking) compute(h *hand, i, lo, first, hi, copies int) {
 	for d := range b.depth {
 		b.copyBlock(h, i, d, d%copies)
@@ -558,8 +559,8 @@ func (b *blocking) finishPart(h *hand, i, lo, hi int) {
 	b.finish.part(&h.finish, row, cut(b.m, b.rows, i+1)-row, col, min(hi*width, b.cols)-lo*width)
 }
 
-// copyBlock has h hold the block i of A's rows, of the block d of the inner length, tile by tile,
-// as the copy of the given number.
+// copyBlock makes h hold a copy of A: block i of the rows, for block d of the inner length, tile by
+// tile. number says which of h's copies it is.
 func (b *blocking) copyBlock(h *hand, i, d, number int) {
 	c := &h.copies[number]
 	h.rows = c.p
@@ -576,8 +577,8 @@ func (b *blocking) copyBlock(h *hand, i, d, number int) {
 	}
 }
 
-// add adds the products of block d of the inner length to block i of the rows of panel j. h holds
-// the copy of A for block i. The panel before end is the last.
+// add adds products to the part of the result that is in block i of the rows and in panel j: those of
+// block d of the inner length. h holds the copy of A for block i. Panels end at end.
 func (b *blocking) add(h *hand, i, j, d, end int) {
 	panel, step := b.panel(h, j, d)
 	k := b.block(d+1) - b.block(d)

@@ -25,10 +25,10 @@ type Options struct {
 	Seed uint64
 }
 
-// TestBackend checks all that a backend promises: what each Code computes for every type, primitive,
-// reducer and distribution, on views and without elements; that results do not depend on what is
-// computed together with them, if the backend says so; tickets, order, failures and memory.
-// TestBackend needs b for itself and closes it.
+// TestBackend checks all that a backend promises. That includes what each Code computes, for every
+// type, primitive, reducer and distribution, on views and without elements; tickets, order, failures
+// and memory; and, if the backend says so, that results do not depend on what is computed together with
+// them. TestBackend needs b for itself and closes it.
 //
 // A backend passes or it is not one: it can't opt out of a test. -short, which is for runs with the
 // race detector, leaves out what Codes compute: those tests run one command after the other, and

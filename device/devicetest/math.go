@@ -40,8 +40,8 @@ var hostMath = map[string]any{
 	"Copysign":  math.Copysign,
 }
 
-// testMath checks that functions have the bits that they have on the host, or that the device says that
-// it has none of them.
+// testMath checks that functions have the bits that they have on the host. A device may say instead
+// that it has none of them.
 func testMath(s *suite) {
 	x, y := pairs(floats[float64](s, 20))
 	if err := s.try(device.Command{Kernel: mathKernel(kernel.MathExp), N: 1, Buf: [4]*device.Buffer{put(s, []float64{0}), put(s, []float64{0})}}); errors.Is(err, device.ErrUnsupported) {

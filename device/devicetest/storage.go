@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// testStorage moves elements of the types for storage, and converts them: every number of 16 bits, and what is rounded
-// to one.
+// testStorage moves and converts elements of the types for storage. It tries every number of 16 bits,
+// and numbers that are rounded to one.
 func testStorage(s *suite) {
 	moves(s, device.Float16Bits(0x3c01), anyBits[device.Float16Bits])
 	moves(s, device.BFloat16Bits(0xff81), anyBits[device.BFloat16Bits])
@@ -78,7 +78,8 @@ func (f halfFormat) round(x float64) float64 {
 	return y
 }
 
-// halves converts every number of 16 bits, what is halfway between two, and what is near to either.
+// halves converts every number of 16 bits, the number halfway between each two of them, and the
+// neighbours of either.
 func halves[T device.Float16Bits | device.BFloat16Bits](s *suite, f halfFormat) {
 	dt := device.DTypeOf[T]()
 	all := make([]T, 1<<16)

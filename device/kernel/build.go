@@ -13,8 +13,8 @@ func Mul(x, y *Expr) *Expr { return Apply(PrimMul, x, y) }
 // Div is x / y. For integers it is truncated, and a zero divisor makes the command fail.
 func Div(x, y *Expr) *Expr { return Apply(PrimDiv, x, y) }
 
-// Mod is what is left of x when it is divided by y and the quotient truncated; it has the sign of x and no rounding
-// error. For integers, y = 0 makes the command fail. For floats it is NaN there.
+// Mod is the remainder of x divided by y, for a quotient that is truncated. It has the sign of x and no
+// rounding error. For integers, y = 0 makes the command fail. For floats it is NaN there.
 func Mod(x, y *Expr) *Expr {
 	if x.dtype == device.Int64 {
 		return Sub(x, Mul(Div(x, y), y))

@@ -294,8 +294,8 @@ func choose[T any](dst, c, x, y unsafe.Pointer, _ uint64, n int) {
 	}
 }
 
-// chooseScalar is whereLoop with a scalar for one of its two sides. It chooses the scalar where the
-// condition equals when, and the element of the other side elsewhere.
+// chooseScalar is whereLoop with a scalar for one of its two sides. Where the condition is equal to
+// when, it chooses the scalar; elsewhere, the element of the other side.
 func chooseScalar(size int, when bool) Loop {
 	if size == 4 {
 		return func(dst, c, x, y unsafe.Pointer, s uint64, n int) { chooseOr[uint32](dst, c, x, y, uint32(s), when, n) }

@@ -40,8 +40,9 @@ func FoldOf(p kernel.Prim, dt device.DType) Fold {
 // Columns is how many neighbouring elements a RowFold folds together, or a multiple of it.
 const Columns = 64
 
-// A RowFold combines rows of count*[Columns] elements, count being at least 1, with lanes of as
-// many: row k, which begins k*stride bytes after x, with lane k % width.
+// A RowFold folds rows into lanes. A row and a lane each have count*[Columns] elements, and count is at
+// least 1. Row k begins k*stride bytes after x; each of its elements is combined with the element at
+// the same place of lane k % width.
 type RowFold func(lanes, x unsafe.Pointer, rows, stride, width, count int)
 
 // RowFoldOf returns the RowFold by p of elements of type dt. It returns nil if p does not combine two of them into one.

@@ -20,8 +20,8 @@ const someCache = 32 << 20
 // shortest is how many bytes the loops in assembly that move bytes move, at least.
 const shortest = 64
 
-// uninterrupted is how many bytes a function in assembly writes at a time, or twice as many: some
-// ten microseconds' work.
+// uninterrupted is how many bytes a function in assembly writes in one call: some ten microseconds'
+// work. A call may write twice as many.
 const uninterrupted = 64 << 10
 
 // Fill sets n elements at dst, of the given size, to the value with the Bits s.
@@ -74,8 +74,8 @@ func Stream(dst, src unsafe.Pointer, n int) {
 	copy(slice[byte](dst, n), slice[byte](src, n))
 }
 
-// Ramp sets element i of n at dst, numbers of type dt, to start + (first+i)*step, computed in that type,
-// each operation rounded. Start and step are Bits.
+// Ramp sets the n numbers at dst, of type dt: number i becomes start + (first+i)*step, computed in that
+// type with each operation rounded. start and step are Bits.
 func Ramp(dt device.DType, dst unsafe.Pointer, first int, start, step uint64, n int) {
 	f, ok := ramps.get(dt)
 	if !ok || first+n > 1<<31 {

@@ -17,7 +17,7 @@ const (
 	TapWhere             // 0, then the bits of the weight where the row is equal to what dst was before, or NaN
 )
 
-// Taps combines k > 0 rows into each of some rows, the same way in each: it is
+// Taps combines k > 0 rows of src into one row of dst, and does the same for several rows of dst:
 //
 //	for r := range rows {
 //		for j := range cols {
@@ -29,8 +29,8 @@ const (
 //		}
 //	}
 //
-// where at, down and ld are in bytes, and cols and rows are above 0. It reads no w but for TapMulAdd
-// and TapWhere, and no dst but for that.
+// where at, down and ld are in bytes, and cols and rows are above 0. It reads w only for TapMulAdd and
+// TapWhere, and dst only for TapWhere.
 type Taps func(k int, w, at, src, dst unsafe.Pointer, cols, rows, down, ld int)
 
 type (
@@ -90,8 +90,8 @@ func tapsTwin[T float32 | float64](t Tap) Taps {
 	}
 }
 
-// whereTaps replaces each m of row by the weight of the last of the rows at the offsets from a
-// place that have m there, or NaN.
+// whereTaps replaces each m of row by a weight: that of the last tap whose element is m or NaN, or 0 if
+// there is none. The elements of tap p begin at from + offsets[p].
 func whereTaps[T float32 | float64](row, w []T, offsets []int, from unsafe.Pointer) {
 	for j, m := range row {
 		row[j] = 0
@@ -105,8 +105,8 @@ func whereTaps[T float32 | float64](row, w []T, offsets []int, from unsafe.Point
 	}
 }
 
-// addTaps adds rows at the offsets from a place, times their weights, to row: four at once, which
-// saves loads and stores of row.
+// addTaps adds to row, for each tap p, w[p] times the row that begins at from + offsets[p]. It adds
+// four taps at once, which saves loads and stores of row.
 func addTaps[T float32 | float64](row, w []T, offsets []int, from unsafe.Pointer) {
 	at := func(p int) []T { return unsafe.Slice((*T)(unsafe.Add(from, offsets[p])), len(row)) }
 	p := 0

@@ -7,9 +7,9 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// Products are the loops that products of matrices are made of. Strides and
-// other distances are in bytes; nothing is read or written but what is said.
-// They have no twins to choose: without assembly there is a faster way than tiles.
+// Products are the loops that matrix products are made of. Strides and other distances are in bytes. A
+// loop reads and writes nothing but what its comment says. Products have no twins in Go: without
+// assembly, another way than tiles is faster.
 type Products struct {
 	Size  int // of an element
 	Lanes int // elements of a vector

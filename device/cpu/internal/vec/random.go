@@ -34,8 +34,9 @@ func Drawer[T device.Element](d kernel.Distribution) func(key, pos uint64, lo, h
 	}
 }
 
-// A drawLoop draws blocks, n times as many as it says, n at least 1, from the given one on. The word 1 of the
-// counter is the same for all. Ints are from lo to lo+span-1. The twin is kernel.Draw.
+// A drawLoop draws blocks of random numbers, from the given block on: n > 0 times as many as one round
+// of the loop draws. Word 1 of the counter is the same for all of them. Ints are from lo to lo+span-1.
+// The twin is kernel.Draw.
 type drawLoop struct {
 	loop   func(dst unsafe.Pointer, n int, block uint64, keys *[20]uint64, lo int64, span uint64)
 	blocks int
@@ -83,9 +84,9 @@ func drawSome[T device.Element](l drawLoop, s *drawScratch, tag uint32, key, pos
 	return copy(dst, unsafe.Slice((*T)(unsafe.Pointer(&s.blocks)), l.blocks*int(perBlock))[skip:])
 }
 
-// setKeys sets the keys of the ten rounds of kernel.Philox, the first key of a round, then its
-// second. Word 1 of all counters is high, word 2 is tag, and word 3 is 0, so that some products of
-// the first rounds are the same for all; they are among the keys of the next.
+// setKeys sets the keys of the ten rounds of kernel.Philox, each round's first key and then its second.
+// In all counters word 1 is high, word 2 is tag, and word 3 is 0. So some products of the first rounds
+// are the same for all blocks, and are made part of the keys of the next rounds.
 func (s *drawScratch) setKeys(key uint64, tag, high uint32) {
 	const m0, m1, w0, w1 = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85 // as in kernel.Philox
 	k0, k1 := uint32(key), uint32(key>>32)

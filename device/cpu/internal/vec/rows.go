@@ -8,13 +8,13 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// Squares is the fold by addition, by the tree of kernel.Fold, of the squares of n elements at x,
-// at most kernel.Block of them, less shift; each difference and each square is rounded. Shift and
-// the result are Bits.
+// Squares folds the squares of (x - shift), for the n elements at x, by addition and by the tree of
+// kernel.Fold. n is at most kernel.Block. Each difference and each square is rounded. shift and the
+// result are Bits.
 type Squares func(x unsafe.Pointer, n int, shift uint64) uint64
 
-// A Norm sets n elements to those at x less shift, times scale, times those at gain, plus those at bias, each step
-// rounded. Shift and scale are Bits. Dst may be x.
+// A Norm sets n elements of dst to (x - shift) * scale, then times the elements at gain, plus those at
+// bias, if there are any. Each step is rounded. shift and scale are Bits. dst may be x.
 type Norm func(dst, x, gain, bias unsafe.Pointer, shift, scale uint64, n int)
 
 type normKey struct {

@@ -20,9 +20,9 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// A Loop applies a primitive to n elements at x, y and z. Where an operand is
-// a scalar its Bits are s, and its pointer is not used. The result may lie where an
-// operand does whose elements have its size, and overlaps none otherwise.
+// A Loop applies a primitive to n elements at x, y and z. If an operand is a scalar, s has its Bits,
+// and its pointer is not used. dst may be the memory of an operand whose elements have the same size;
+// otherwise it overlaps no operand.
 type Loop func(dst, x, y, z unsafe.Pointer, s uint64, n int)
 
 // A Form says which operand of a loop is a scalar.

@@ -44,8 +44,8 @@ func prim(m *isa, name, text string, in []*element, out *element, body func() fu
 	}
 }
 
-// hasForm reports whether there are loops of the given form, with a scalar: for either of two
-// operands, and for what a choice is between.
+// hasForm reports whether there are loops of the given form. A primitive of two operands has one with
+// either of them as a scalar; a choice has one for either of its two sides.
 func hasForm(in []*element, form string) bool {
 	switch len(in) {
 	case 2:
@@ -387,8 +387,8 @@ func fromIntsByParts() {
 	})
 }
 
-// doubles returns what makes float64s of int64s, rounded once: the upper half of x times 1<<32,
-// whose bits stand in those of 3<<67, and the lower half, whose bits stand in those of 1<<52.
+// doubles returns a function that writes the conversion of int64s to float64s, rounded once. The upper
+// half of x, times 1<<32, goes into the bits of 3<<67, and the lower half into the bits of 1<<52.
 func doubles(m *isa) func(x vector) vector {
 	upper, lower, both, zero := m.constant(0x4438000000000000, 8), m.constant(0x4330000000000000, 8), m.constant(0x4438001000000000, 8), m.zero()
 	return func(x vector) vector {

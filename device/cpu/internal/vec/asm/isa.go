@@ -43,9 +43,8 @@ var (
 	uint8s    = &element{"Uint8", 1}
 )
 
-// A value is as many elements as a round of a loop handles at a time. Where it
-// says which lanes something holds for, it is a mask instead: k for AVX-512, all
-// bits of the lanes in v for AVX2.
+// A value is the operand of one round of a loop: as many elements as the round handles. As a condition
+// it is a mask of lanes instead: k for AVX-512, all bits of the lanes in v for AVX2.
 type value struct {
 	v vector
 	k reg.OpmaskVirtual

@@ -64,8 +64,8 @@ func main() {
 	}
 }
 
-// constraint keeps assembly out of builds with the race detector, which does not see
-// what it reads and writes: the twins in Go do the same.
+// constraint keeps assembly out of builds with the race detector, which can't see what assembly reads
+// and writes. The twins in Go do the same work.
 const constraint = "!noasm,!race"
 
 // entries are the calls that fill tables of package vec; see [enter].

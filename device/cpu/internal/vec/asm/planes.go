@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// planes writes what convolutions and pooling are made of: copies of rows that lie anywhere, and sums and maxima
-// of shifted rows.
+// planes writes the loops of convolutions and pooling: copies of rows from anywhere, and sums and
+// maxima of shifted rows.
 func planes() {
 	for _, m := range isas {
 		for vectors := 1; vectors <= 2; vectors++ {
@@ -24,8 +24,8 @@ func planes() {
 	}
 }
 
-// collect writes the copy of the given number of vectors from each of several places. The last
-// vector has fewer elements, to read and to write.
+// collect writes the copy of the given number of vectors from each of several places. In the last
+// vector, only some elements are read and written.
 func collect(m *isa, vectors int) {
 	name := fmt.Sprintf("collect%s%d", m.name, vectors)
 	enter("collects", m.name, fmt.Sprint(vectors), name)

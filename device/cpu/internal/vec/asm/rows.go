@@ -39,8 +39,9 @@ func squares(m *isa, e *element) {
 	}
 }
 
-// norm writes a loop that subtracts a number from each element and multiplies it by another. With
-// one vector, it also multiplies by that vector's element; with two, it then adds the second's.
+// norm writes a loop that subtracts a number from each element and multiplies the result by another
+// number. With one vector, it then multiplies by the elements of this vector; with two, it also adds
+// those of the second.
 func norm(m *isa, e *element, vectors int) {
 	name := fmt.Sprintf("norm%d%s%s", vectors, e.name, m.name)
 	enter("norms", m.name, fmt.Sprintf("normKey{device.%s, %d}", e.name, vectors), name)

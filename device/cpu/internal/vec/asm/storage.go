@@ -69,8 +69,9 @@ func lowHalves(x, r vector) {
 	VSHUFPS(Imm(0x88), high, x.AsX(), r)
 }
 
-// brains returns what makes bfloat16s of float32s, in the lower half of each. It adds half a unit of the last place
-// that stays, or just less where that place is even, and cuts off the rest. A NaN gets its quiet bit instead.
+// brains returns a function that writes the conversion of float32s to bfloat16s, in the lower half of
+// each element. It adds half a unit in the last place that stays, or just less if that place is even,
+// and cuts off the rest. A NaN gets its quiet bit instead.
 func brains(m *isa) func(x vector) vector {
 	one, half, quiet := m.constant(1, 4), m.constant(0x7fff, 4), m.constant(0x400000, 4)
 	return func(x vector) vector {
