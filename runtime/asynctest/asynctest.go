@@ -96,11 +96,11 @@ func differences(original, generated string) string {
 	return text.String()
 }
 
-// where is what the errors of the two functions differ in.
+// where is the part of an error that differs between the two functions.
 var where = regexp.MustCompile(report.Where)
 
-// same reports whether two outcomes are the same, but for where. It looks for that where they
-// differ only, as looking takes longer than most runs.
+// same reports whether two outcomes are the same, apart from where. It compares them as they are first:
+// to look for where takes longer than most runs.
 func same(original, generated string) bool {
 	return original == generated || where.ReplaceAllString(original, "") == where.ReplaceAllString(generated, "")
 }

@@ -83,9 +83,9 @@ func LogSoftmax(axis int) Module {
 //asyncgen:api pure
 func LeakyReLU(slope float64) Module { return withConstant(leakyReLU, slope, "LeakyReLU(%v)", slope) }
 
-// PReLU is [LeakyReLU] with slopes that are learnt (He et al. 2015): one for all elements, or with more
-// than one slopes, one for each channel, which axis 1 numbers. They are the parameter weight, a vector,
-// and 0.25 at first.
+// PReLU is [LeakyReLU] with slopes that are learnt (He et al. 2015). If slopes is 1, all elements share
+// one; otherwise each channel, along axis 1, has one. The slopes are a parameter called weight, a
+// vector, and begin at 0.25.
 //
 //asyncgen:api pure
 func PReLU(slopes int) Module {

@@ -52,10 +52,10 @@ type Attention struct {
 //go:noinline
 func (a *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return a.Attend(x, x, nil) }
 
-// Attend returns what positions of x, of shape [N T C], find among those of memory, of shape [N S D],
-// as [N T width]. Mask is a bool tensor that says who may look where: it is broadcast to [N heads T S],
-// and nil if all may look everywhere. Of a layer that is causal position i of x looks at positions up
-// to i+S-T only. A position that may look nowhere finds 0.
+// Attend lets the positions of x, of shape [N T C], look at those of memory, of shape [N S D], and
+// returns what they find, as [N T width]. Mask is a bool tensor that says who may look where. It is
+// broadcast to [N heads T S]; nil means that all may look everywhere. In a causal layer, position i of
+// x only looks at positions up to i+S-T. A position that may look nowhere finds 0.
 //
 // The weights of all positions are never in memory at once, see [tensor.Attention].
 //

@@ -18,17 +18,17 @@ type Init struct {
 	NoBias bool        // the layer has no bias
 }
 
-// An Initialiser returns the first value of a parameter, of the given shape, by on, which knows the
-// device and the element type. In is the number of elements that each result of the layer is a sum of,
-// and out the number of results that each element goes into: fan-in and fan-out.
+// An Initialiser returns the first value of a parameter, of the given shape. It makes the value by on,
+// which has the device and the element type. in is how many elements each result of the layer is a sum
+// of, and out is how many results each element goes into: fan-in and fan-out.
 //
 // Those of this package draw from the default generator, when the layer sees its first input. They do
 // not wait.
 type Initialiser func(on tensor.Maker, in, out int, shape ...int) *tensor.Tensor
 
-// Scaled returns an Initialiser of numbers c times as large, for the gain of an activation: of tanh it
-// is 5/3, of [LeakyReLU] after a Kaiming initialiser 1/sqrt(1+slope²). The default of PyTorch's Linear
-// is KaimingUniform times sqrt(1/6).
+// Scaled returns an Initialiser whose numbers are c times as large. c is usually the gain of an
+// activation: 5/3 for tanh, and 1/sqrt(1+slope²) for [LeakyReLU] after a Kaiming initialiser. PyTorch's
+// default for Linear is KaimingUniform times sqrt(1/6).
 //
 //asyncgen:api pure
 func (i Initialiser) Scaled(c float64) Initialiser {
@@ -99,9 +99,9 @@ func moved(x *tensor.Tensor, shift, scale float64) *tensor.Tensor {
 // deviations of its mean.
 var withinTwo = math.Erf(math.Sqrt2)
 
-// inverseErf is the inverse of erf up to withinTwo in size, with a relative error below 1e-6: the
-// branch for numbers that are not near 1 of M. Giles, Approximating the erfinv function (GPU Computing
-// Gems, 2011).
+// inverseErf is the inverse of erf for numbers from -withinTwo to withinTwo, with a relative error
+// below 1e-6. It is the branch for numbers that are not near 1 in M. Giles, Approximating the erfinv
+// function (GPU Computing Gems, 2011).
 var inverseErf = tensor.Fuse("inverseErf", 1, func(x ...*kernel.Expr) *kernel.Expr {
 	w := kernel.Sub(kernel.Neg(kernel.Log1p(kernel.Neg(kernel.Mul(x[0], x[0])))), number(2.5, x[0]))
 	sum := number(2.81022636e-08, x[0])

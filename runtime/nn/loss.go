@@ -212,10 +212,10 @@ func CosineEmbedding(a, b, targets *tensor.Tensor) *tensor.Tensor {
 	return Loss{}.CosineEmbedding(a, b, targets)
 }
 
-// CosineEmbedding returns the losses of pairs of vectors of a and b along the last axis, with the cosine
-// c of [CosineSimilarity], reduced: 1-c where targets has a number greater than 0, such as 1, and
-// max(c-Margin, 0) elsewhere, as where it has -1. It panics if a and b differ in shape, or if targets
-// does not have a number for each pair.
+// CosineEmbedding returns the losses of pairs of vectors of a and b along the last axis, reduced. With
+// the cosine c of [CosineSimilarity], the loss of a pair is 1-c if its target is greater than 0, such
+// as 1, and max(c-Margin, 0) otherwise, such as for -1. It panics if a and b differ in shape, or if
+// targets does not have a number for each pair.
 //
 //asyncgen:api op batch none
 //go:noinline
@@ -290,11 +290,12 @@ func mustEqual(name string, pred, target *tensor.Tensor) {
 	}
 }
 
-// CrossEntropy returns the mean of the negative logarithms of the probabilities that scores give the
-// right classes, as a tensor without axes: the probabilities of a sample are the Softmax of its scores,
-// a vector along the last axis; labels are int64, one for each sample. A label that is negative, or not
-// below the number of scores, is an error that travels with the result. It panics with a
-// [tensor.Mistake] if labels are not int64, or have other axes than the scores have before the last.
+// CrossEntropy returns the mean cross-entropy of samples, as a tensor without axes: the mean of
+// -log(p), where p is the probability that scores give the right class. The scores of a sample are a
+// vector along the last axis, and its probabilities their Softmax. labels are int64, one for each
+// sample. A label that is negative, or not below the number of scores, is an error that travels with
+// the result. CrossEntropy panics with a [tensor.Mistake] if labels are not int64, or if their axes
+// aren't those of scores without the last.
 //
 //asyncgen:api op batch fails
 //go:noinline

@@ -230,10 +230,11 @@ func (l *groupNorm) Params() []*Param { return Params(l) }
 // 2015). Its input has the channels along axis 1: [N C], [N C L] or [N C H W]. The gain and the bias,
 // called weight and bias, have an element for each channel.
 //
-// In training it uses mean and variance of the batch, and remembers them in the buffers running_mean
-// and running_var: each becomes (1-Momentum) of itself plus Momentum of that of the batch. They begin
-// with 0 and 1. What is added to running_var is the unbiased variance, divided by one less than the
-// number of elements, as PyTorch has it. [Frozen], it normalises by the two buffers, each sample alone:
+// In training it uses the mean and the variance of the batch, and remembers them in the buffers
+// running_mean and running_var, which begin with 0 and 1. A buffer becomes 1-Momentum times itself
+// plus Momentum times the number of the batch. For running_var that is the unbiased variance, a sum
+// divided by one less than the number of elements, as in PyTorch. A [Frozen] layer normalises by the
+// two buffers, each sample alone:
 //
 //	validation := nn.Frozen(net).Forward(x)
 //
@@ -287,8 +288,8 @@ func (l *batchNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
 	return y
 }
 
-// statistics returns the mean and the variance by which l normalises x: those of x, which it remembers,
-// or the running ones.
+// statistics returns the mean and the variance by which l normalises x. In training these are those of
+// x, which become part of the running ones; otherwise they are the running ones.
 func (l *batchNorm) statistics(x *tensor.Tensor) (mean, variance *tensor.Tensor) {
 	if !l.mode.IsTraining() {
 		return l.runningMean.Value(), l.runningVar.Value()

@@ -308,9 +308,9 @@ func (r *Replicas) Sync() {
 	r.grads.InStep()
 }
 
-// Params implements [Module]: those of all replicas, one replica after the other. An optimiser
-// needs them all. Who computes something of the gradients of all parameters, such as their norm,
-// takes those of one replica: they are the same in all.
+// Params implements [Module]: it lists the parameters of all replicas, one replica after the other. An
+// optimiser needs all of them. For the norm of all gradients and the like, take the parameters of one
+// replica: gradients are the same in all.
 //
 //asyncgen:api meta
 func (r *Replicas) Params() []*Param {
@@ -321,8 +321,8 @@ func (r *Replicas) Params() []*Param {
 	return all
 }
 
-// Cells implements [Stateful]: those of all replicas. A [Snapshot] of one replica, such as the
-// module that was given to [DataParallel], is restored with Sync after it.
+// Cells implements [Stateful]: it lists the cells of all replicas. To restore a [Snapshot] of one
+// replica, such as the module that was given to [DataParallel], call Sync after it.
 //
 //asyncgen:api meta
 func (r *Replicas) Cells() []tensor.Cell {

@@ -23,16 +23,16 @@ import (
 // package.
 //
 // A name is made of fields, in snake case, and indices: "layers.0.weight" is the weight of the first
-// module in the field layers. A [Sequential] numbers its parts: "0.weight". What is embedded adds
-// nothing to a name. So models built like those of PyTorch have the names of its state_dict. A tag
-// gives a field another name, and "-" says that it is no part:
+// module in the field layers. A [Sequential] numbers its parts: "0.weight". Embedded structs add
+// nothing to the names of their parts. So models built like those of PyTorch have the names of its
+// state_dict. A tag gives a field another name, and the tag "-" says that it is no part:
 //
 //	value   nn.Module `nn:"v_proj"`
 //	teacher nn.Module `nn:"-"` // neither trained nor saved with this model
 //
-// The order never changes: that of fields and indices, and of sorted keys. What is there twice, such as
-// a weight that two layers share, comes once, by its first name. Parameters without a value yet have
-// their names, too.
+// The order never changes: fields and indices come in their order, and keys of maps sorted. A cell
+// that is there twice, such as a weight that two layers share, comes once, by its first name. A
+// parameter without a value yet has a name, too.
 //
 //	for name, cell := range nn.Named(net) {
 //		fmt.Println(name, cell.Value().Shape())
@@ -252,8 +252,8 @@ func (w visitor) visit(name string, v reflect.Value, pkg string) {
 
 var cell, module = reflect.TypeFor[tensor.Cell](), reflect.TypeFor[Module]()
 
-// hasParts reports whether a value of type t in one of the package pkg can be or hold parts or Modes.
-// The types in seen are being asked about already.
+// hasParts reports whether a value of type t, inside a value of package pkg, can be or hold parts or
+// Modes. The types in seen are being asked about already.
 func hasParts(t reflect.Type, pkg string, seen []reflect.Type) bool {
 	if slices.Contains(seen, t) {
 		return false

@@ -11,8 +11,8 @@ import (
 )
 
 // LSTM returns layers with a long short-term memory of hidden elements (Hochreiter and Schmidhuber
-// 1997; Gers, Schmidhuber and Cummins 2000), of which each gets the outputs of the one before.
-// Sequences are [N T C]: N samples, T steps, C features.
+// 1997; Gers, Schmidhuber and Cummins 2000). Each layer gets the outputs of the one before. Sequences
+// are [N T C]: N samples, T steps, C features.
 //
 //	i, f, o = σ(x·W + b + h·U + d)   of each gate
 //	g       = tanh(x·W + b + h·U + d)
@@ -95,9 +95,9 @@ type Recurrent struct {
 // cells are parameters by their names.
 type cells map[string]*Param
 
-// A Hidden is the state of a [Recurrent] after a step: H, of shape [layers N hidden], has the last
-// outputs of each layer, and C, of the same shape, the memory of an LSTM; that of others is nil. The
-// zero Hidden is the state at the beginning, which is all 0. [Bidirectional] layers have two rows each.
+// A Hidden is the state of a [Recurrent] after a step. H has the last outputs of each layer, and C the
+// memory of an LSTM, both of shape [layers N hidden]; for other kinds of layers C is nil. The zero
+// Hidden is the state at the beginning, which is all 0. [Bidirectional] layers have two rows each.
 type Hidden struct{ H, C *tensor.Tensor }
 
 // Forward implements [Module]: it returns the outputs [N T hidden] of the last layer, or
@@ -171,8 +171,8 @@ func (r *Recurrent) initial(s, x *tensor.Tensor, i int) *tensor.Tensor {
 	return s.Row(i)
 }
 
-// half returns the outputs of one half of layer l, of which the other goes back from the last step, and
-// its state after them. It lets go of h and c.
+// half returns the outputs of one half of layer l, and the state after its last step. If back is set,
+// it goes from the last step to the first. It lets go of h and c.
 func (r *Recurrent) half(l int, back bool, x, h, c *tensor.Tensor) (y, lastH, lastC *tensor.Tensor) {
 	w, u, b, d := r.params(l, back, x)
 	inputs := affineOf(x, w, b) // of all steps at once

@@ -154,25 +154,25 @@ var (
 var (
 	AddScalar = define(&Def{
 		Name: "AddScalar", Tensors: 1, Scalars: 1, Types: Numbers,
-		Doc:  "returns t + c, where c is first converted to t's element type, of integers it has to be one.",
+		Doc:  "returns t + c. c is converted to t's element type first, and has to be an integer for an integer type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Add(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return x[0] + x[1] },
 	})
 	SubScalar = define(&Def{
 		Name: "SubScalar", Tensors: 1, Scalars: 1, Types: Numbers,
-		Doc:  "returns t - c, where c is first converted to t's element type, of integers it has to be one.",
+		Doc:  "returns t - c. c is converted to t's element type first, and has to be an integer for an integer type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Sub(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return x[0] - x[1] },
 	})
 	MulScalar = define(&Def{
 		Name: "MulScalar", Tensors: 1, Scalars: 1, Types: Numbers,
-		Doc:  "returns t * c, where c is first converted to t's element type, of integers it has to be one.",
+		Doc:  "returns t * c. c is converted to t's element type first, and has to be an integer for an integer type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Mul(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return x[0] * x[1] },
 	})
 	DivScalar = define(&Def{
 		Name: "DivScalar", Tensors: 1, Scalars: 1, Types: Numbers,
-		Doc:    "returns t / c, where c is first converted to t's element type, of integers it has to be one. See Div about integers.",
+		Doc:    "returns t / c. c is converted to t's element type first, and has to be an integer for an integer type. See Div about integers.",
 		Expr:   func(x ...*k.Expr) *k.Expr { return k.Div(x[0], x[1]) },
 		Ref:    func(x ...float64) float64 { return x[0] / x[1] },
 		Domain: []Interval{{-10, 10}, {1, 10}},
@@ -635,37 +635,37 @@ var (
 var (
 	EqScalar = define(&Def{
 		Name: "EqScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
-		Doc:  "reports where t == c, as a bool tensor, where c is first converted to t's element type, of integers it has to be one.",
+		Doc:  "reports where t == c, as a bool tensor. c is converted to t's element type first, and has to be an integer for an integer type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Eq(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] == x[1]) },
 	})
 	NeScalar = define(&Def{
 		Name: "NeScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
-		Doc:  "reports where t != c, as a bool tensor, where c is first converted to t's element type, of integers it has to be one.",
+		Doc:  "reports where t != c, as a bool tensor. c is converted to t's element type first, and has to be an integer for an integer type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Ne(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] != x[1]) },
 	})
 	LtScalar = define(&Def{
 		Name: "LtScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
-		Doc:  "reports where t < c, as a bool tensor, where c is first converted to t's element type, of integers it has to be one.",
+		Doc:  "reports where t < c, as a bool tensor. c is converted to t's element type first, and has to be an integer for an integer type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Lt(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] < x[1]) },
 	})
 	LeScalar = define(&Def{
 		Name: "LeScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
-		Doc:  "reports where t <= c, as a bool tensor, where c is first converted to t's element type, of integers it has to be one.",
+		Doc:  "reports where t <= c, as a bool tensor. c is converted to t's element type first, and has to be an integer for an integer type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Le(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] <= x[1]) },
 	})
 	GtScalar = define(&Def{
 		Name: "GtScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
-		Doc:  "reports where t > c, as a bool tensor, where c is first converted to t's element type, of integers it has to be one.",
+		Doc:  "reports where t > c, as a bool tensor. c is converted to t's element type first, and has to be an integer for an integer type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Gt(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] > x[1]) },
 	})
 	GeScalar = define(&Def{
 		Name: "GeScalar", Tensors: 1, Scalars: 1, Types: Ordered, Bool: true,
-		Doc:  "reports where t >= c, as a bool tensor, where c is first converted to t's element type, of integers it has to be one.",
+		Doc:  "reports where t >= c, as a bool tensor. c is converted to t's element type first, and has to be an integer for an integer type.",
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Ge(x[0], x[1]) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] >= x[1]) },
 	})

@@ -232,8 +232,9 @@ func init() { // not in the literals: in each pair, the two are each other's gra
 	Along.VJP, TakeAlong.VJP, AlongAdd.VJP, AddAlong.VJP = take, take, add, add
 	CumMax.VJP, CumMin.VJP = extremes, extremes
 	CumProd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
-		// The derivative by a factor is that of the products from it on, without it. Beyond the first 0 it is 0; for
-		// the first 0 itself, the product is computed without it.
+		// The gradient of a factor before the first 0 is the sum of g times the products from there on, divided by the
+		// factor. Behind the first 0 all products are 0, and so is the gradient. For the first 0 itself, the products
+		// are computed without it.
 		x, zeros := c.In[0], b.Zeros(c.In[0])
 		isZero := b.Elementwise(Eq, [2]float64{}, x, zeros)
 		count := b.Structural(CumSum, c.Attr, b.Structural(As, Attr{DType: x.DType()}, isZero))

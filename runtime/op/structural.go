@@ -97,8 +97,8 @@ func reduction(name string, code device.Code, r kernel.Reducer) func(*Plan) {
 	}
 }
 
-// fold plans the arguments of a fold over Attr.Axes. There are so many inputs, which are broadcast to
-// shape. fold returns how many elements go into each result.
+// fold plans the arguments of a fold over Attr.Axes. The given number of inputs are broadcast to shape.
+// fold returns how many elements go into each result.
 func (p *Plan) fold(shape device.Shape, inputs int) (length int) {
 	rank := len(shape)
 	// order lists the axes that are kept, then the others. All lists share one allocation.

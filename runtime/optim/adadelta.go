@@ -16,13 +16,13 @@ type AdaDeltaOptions struct {
 	Decay float64
 }
 
-// AdaDelta returns an optimiser whose steps have the unit of the parameter (Zeiler 2012). Each step subtracts from the
-// parameter rate times
+// AdaDelta returns an optimiser whose steps have the unit of the parameter (Zeiler 2012). Each step
+// subtracts from the parameter rate times
 //
 //	delta = sqrt(change + Eps) / sqrt(square + Eps) * gradient
 //
-// Here "square" of [Optimizer.State] is an average of the squares of gradients, with this one, and "change" one of the
-// squares of deltas, before this one; they begin with 0. The paper has a rate of 1. AdaDelta panics with a
+// Here "square" of [Optimizer.State] is an average of the squares of gradients, this one included. "change" is an
+// average of the squares of earlier deltas. Both begin with 0. The paper has a rate of 1. AdaDelta panics with a
 // [tensor.Mistake] if the rate or an option is out of its range, infinite or NaN.
 //
 //asyncgen:api pure

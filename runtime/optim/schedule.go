@@ -84,9 +84,9 @@ func Cosine(steps int, end float64) Schedule {
 	return func(step int) float64 { return cosine(1, end, min(float64(step)/float64(steps), 1)) }
 }
 
-// CosineRestarts is [Cosine] that begins again at 1 instead of reaching its end. Each time it lasts longer times
-// as many steps as the time before (Loshchilov and Hutter 2017). It panics with a [tensor.Mistake] if longer is
-// less than 1.
+// CosineRestarts is [Cosine] that begins again at 1 instead of reaching its end. The first period has
+// the given number of steps, and each period has longer times as many as the one before (Loshchilov and
+// Hutter 2017). It panics with a [tensor.Mistake] if longer is less than 1.
 //
 //asyncgen:api pure
 func CosineRestarts(steps, longer int, end float64) Schedule {

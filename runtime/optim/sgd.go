@@ -12,17 +12,19 @@ type SGDOptions struct {
 	Momentum float64
 	// Dampening is taken off the weight of the gradient, which is 1, in all sums but the first.
 	Dampening float64
-	// Nesterov goes on by Momentum from where the sum of steps leads (Sutskever and others 2013). It is only for a
-	// Momentum above 0 and no Dampening.
+	// Nesterov adds Momentum times the sum to the gradient and steps by that, as if the gradient were
+	// taken further ahead (Sutskever and others 2013). It needs a Momentum above 0 and no Dampening.
 	Nesterov bool
 	// Decay times the parameter is added to its gradient.
 	Decay float64
 }
 
-// SGD returns an optimiser that does stochastic gradient descent: each step subtracts rate times the gradient from the
-// parameters. With Momentum it subtracts rate times a sum, which is multiplied by Momentum before each gradient is
-// added; this is "momentum" of [Optimizer.State]. Without options all of these are 0. SGD panics with a
-// [tensor.Mistake] if the rate or an option is negative, infinite or NaN, or if Nesterov has no Momentum.
+// SGD returns an optimiser that does stochastic gradient descent: each step subtracts rate times the
+// gradient from the parameters. With Momentum it subtracts rate times a sum instead. Each step
+// multiplies the sum by Momentum and then adds the gradient; the sum is "momentum" of
+// [Optimizer.State]. Without options there is no Momentum and no Decay. SGD panics with a
+// [tensor.Mistake] if the rate or an option is negative, infinite or NaN, or if Nesterov has no
+// Momentum.
 //
 //asyncgen:api pure
 func SGD(params []*nn.Param, rate float64, options ...SGDOptions) *Optimizer {

@@ -196,8 +196,9 @@ func (a *attending) whole(q, k, v *Tensor) *Tensor {
 // lowest is the score of a key that is hidden: far below every other, and a number, so that nothing becomes NaN.
 const lowest = -math.MaxFloat32
 
-// hideLater gives later keys the score -Inf, as those of other keys may be any number: a mask of numbers may have the
-// least of all. Beside a bool mask, which may hide the other keys, hideAlso gives them the lowest.
+// hideLater gives later keys the score -Inf. The lowest number would not do: a mask of numbers may give
+// it to other keys. Beside a bool mask hideAlso gives later keys the lowest number, as the mask does
+// with the keys that it hides.
 var hideLater, hideAlso = hiding(math.Inf(-1)), hiding(lowest)
 
 func hiding(by float64) *Fused {
@@ -218,9 +219,9 @@ func (a *attending) number(made *handles) {
 
 func (a *attending) zero() *Tensor { return filled(0, nil, a.dtype, a.dev) }
 
-// weights returns the weights that the queries q, scaled, give the keys k. They are the queries from to to of each
-// head; the keys begin with the first one. Mask is the part of the mask for them, or nil. seen says which queries look
-// at any key; nil: all do.
+// weights returns the weights that the scaled queries q give to the keys k. q has the queries from to
+// to-1 of each head, and k the first keys. mask is the part of the mask for them, or nil. seen says
+// which queries look at any key; nil: all do.
 func (a *attending) weights(made *handles, q, k, mask *Tensor, from, to int) (p, seen *Tensor) {
 	order := make([]int, len(k.shape))
 	for i := range order {

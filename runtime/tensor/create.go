@@ -236,8 +236,9 @@ func (m Maker) Zeros(shape ...int) *Tensor { return m.fill("Zeros", 0, shape) }
 //go:noinline
 func (m Maker) Ones(shape ...int) *Tensor { return m.fill("Ones", 1, shape) }
 
-// Full returns a tensor whose elements are all v. For integers it panics with a *Mistake if v is none of their type.
-// For int64 it also does if v is 2^53 or more in size: not every such integer is a float64. FullInt takes those.
+// Full returns a tensor whose elements are all v. If the element type is an integer type, v must be one
+// of its numbers, or Full panics with a *Mistake. For int64 v must also be less than 2^53 in size,
+// since not every greater integer is a float64; FullInt takes those.
 //
 //asyncgen:api host
 //go:noinline
@@ -255,8 +256,8 @@ func (m Maker) fill(name string, v float64, shape []int) *Tensor {
 	return filled(v, s, m.dtype, m.dev)
 }
 
-// exact panics unless the Maker's element type has the numbers vs, if it has integers: an int64 must be one that a
-// float64 can say.
+// exact panics if the Maker's element type is an integer type that doesn't have all of the numbers vs.
+// An int64 must be one that a float64 can hold exactly.
 func (m Maker) exact(name string, vs ...float64) {
 	if m.dtype.Wide() != Int64 {
 		return

@@ -8,9 +8,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// Each handle is a holder of its storage, and so is each value that a gradient needs. The library lets go of what
-// only it has, and the program does by Dead; when nobody is left, the memory is given back behind the
-// operations that use it. A handle that is dropped without a word is left to the collector.
+// Each handle is a holder of its storage, and so is each value that a gradient needs. The library lets go of the
+// handles that only it has; the program lets go of its own by Dead. When no holder is left, the memory is given back
+// behind the operations that use it. The collector finds handles that are dropped in any other way.
 
 // Dead declares that the program will not use these handles again. Their memory is given back as soon as the operations
 // enqueued so far have used it, rather than when the garbage collector finds the handles. Dead does not wait, and

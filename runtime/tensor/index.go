@@ -201,8 +201,8 @@ func (t *Tensor) part(p axisPart) *Tensor {
 	return structural(op.Slice, op.Attr{Axis: p.axis, From: p.from, To: to, Step: p.step}, operands{t}, true)
 }
 
-// partsAt returns what the indices select from each axis of t of which they don't select all, and the shape of the
-// result.
+// partsAt returns the part of each axis of t that the indices select, for the axes of which they don't
+// select all elements. It also returns the shape of the result.
 func (t *Tensor) partsAt(name string, at []Index) (parts []axisPart, shape device.Shape) {
 	named, ellipses := 0, 0
 	for _, x := range at {

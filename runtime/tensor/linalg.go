@@ -9,8 +9,9 @@ import (
 )
 
 // Linear algebra and Fourier transforms. They are computed in float64 by package gonum, on the CPU: operands of other
-// devices travel there, and the result back, as by To. All of this is enqueued, and nothing waits that To does not make
-// wait. If a matrix has no such result, the result fails: the error is about the first such matrix of a batch.
+// devices are copied there, and the result back, as by To. All of this is enqueued, and nothing waits except what waits
+// for such a copy (see To). If there is no result for some matrix, the result of the batch fails; the error is about the
+// first such matrix.
 //
 // Matrices are the last two axes of a tensor; the others are those of a batch.
 
@@ -68,8 +69,9 @@ func (t *Tensor) Det() *Tensor {
 	return hostArray(op.Det, 2, []int{n}, device.Shape{}, t)
 }
 
-// Cholesky returns the lower triangular matrix L with L·Lᵀ = A for each symmetric matrix A of t, of which it reads the
-// lower triangle. If a matrix is not positive definite, the result fails. The gradient is symmetric.
+// Cholesky returns the lower triangular matrix L with L·Lᵀ = A for each symmetric matrix A of t. It
+// reads the lower triangle of A. If a matrix is not positive definite, the result fails. The gradient
+// is symmetric.
 //
 //asyncgen:api op batch fails
 //go:noinline

@@ -181,9 +181,10 @@ func newSweep(r *Reducer) *sweep {
 // expect counts a node of a parameter in the graph; arrive is called for each.
 func (s *sweep) expect(param int) { s.pending[param]++ }
 
-// beatOf notes that a shard's gradient of a parameter has been enqueued. After each bucket of such bytes, the
-// shard's device has a beat: sums whose next stop is the device are added there, behind the operations enqueued so
-// far. If each device has several shards, sums so get around the ring within fewer layers than there are devices.
+// beatOf notes that the gradient of a parameter for a shard has been enqueued. Once a bucket of bytes
+// has come together on the shard's device, the device has a beat: it adds its terms to the sums that
+// travel to it next, behind the operations enqueued so far. A device with several shards has several
+// beats for each layer, so sums get around the ring within fewer layers than there are devices.
 func (s *sweep) beatOf(param, shard int) {
 	v := s.r.copies[shard*len(s.r.copies)/s.r.shards][param].value
 	dev := v.storage.Device()

@@ -10,11 +10,11 @@ import (
 
 // Planes with other numbers of rows and columns. The last two axes are the plane.
 
-// AdaptiveAvgPool2D returns the means of windows that divide each plane into the given numbers of rows and columns. The
-// last two axes of t are the planes. Row i of n is the mean of rows i*H/n, rounded down, to (i+1)*H/n, rounded up, of
-// which the last does not count; columns likewise. With 1 row and 1 column it is the mean of each plane.
-// AdaptiveAvgPool2D panics if t has fewer than two axes, if its planes have no elements, or if rows or columns is less
-// than 1.
+// AdaptiveAvgPool2D returns the means of windows that divide each plane into the given numbers of rows
+// and columns. The last two axes of t are the planes. With n rows, row i of the result is the mean of
+// rows from i*H/n, rounded down, up to but not including (i+1)*H/n, rounded up; columns likewise. With
+// 1 row and 1 column it is the mean of each plane. AdaptiveAvgPool2D panics if t has fewer than two
+// axes, if its planes have no elements, or if rows or columns is less than 1.
 //
 //asyncgen:api op batch
 //go:noinline

@@ -154,8 +154,9 @@ func (t *Tensor) indexed(name string, axis int, index, src *Tensor) (at int, fro
 	return axis, structural(op.BroadcastTo, op.Attr{Shape: shape}, operands{src}, true)
 }
 
-// last returns, for each of n places along axis, which of the elements of t along that axis is the last one to name
-// it: t has indices of places. It is -1 for places that none names. t has elements.
+// last returns which element of t names each place last. t has indices of n places along axis, and at
+// least one element. The result has, for each place, the number of that element along axis, or -1 if no
+// element names the place.
 //
 // A stable sort makes neighbours of those that name one place, and keeps them in order. The last of each run is added
 // to the zeros of its place.

@@ -171,15 +171,15 @@ func rowsTogether(ts []*Tensor) (blocks []*Tensor) {
 	return blocks
 }
 
-// follows reports whether ts[i] is as far behind the row before it as the second one is behind the
-// first, ts[from], in the same tensor.
+// follows reports whether ts[i] continues the run of rows that begins with ts[from]: it is in the same
+// tensor, as far behind ts[i-1] as ts[from+1] is behind ts[from].
 func follows(ts []*Tensor, i, from int) bool {
 	step := ts[from+1].off - ts[from].off
 	return step > 0 && ts[i].storage == ts[from].storage && ts[i].off-ts[i-1].off == step && slices.Equal(ts[i].strides, ts[from].strides)
 }
 
-// rows returns the tensor with n rows of which t is the first. Each of the others begins step elements after the one
-// before.
+// rows returns a tensor with n rows. t is the first one, and each of the others begins step elements
+// behind the one before.
 func (t *Tensor) rows(n, step int) *Tensor {
 	t.storage.Hold()
 	u := &Tensor{storage: t.storage, shape: append(device.Shape{n}, t.shape...), off: t.off, size: n * t.size, dtype: t.dtype}
@@ -205,8 +205,8 @@ func stackBlocks(blocks []*Tensor) *Tensor {
 	return concat("Stack", 0, blocks)
 }
 
-// stackAtOnce is Stack of tensors about which there is nothing to say: without gaps or gradients,
-// and alike. It returns nil for others.
+// stackAtOnce is Stack in the simple case: all ts are alike, and none has gaps or a gradient. It
+// returns nil in other cases.
 func stackAtOnce(axis int, ts []*Tensor) *Tensor {
 	if len(ts) == 0 || ts[0] == nil {
 		return nil

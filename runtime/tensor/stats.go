@@ -162,9 +162,9 @@ func (t *Tensor) CumMin(axis int) *Tensor {
 //go:noinline
 func (t *Tensor) Median(axis int) *Tensor { return t.quantile("Median", 0.5, axis) }
 
-// Quantile returns the element at q*(n-1) in t sorted along axis, of length n, which disappears. Between two places
-// it is interpolated, as NumPy's quantile by default. If one of the n elements is NaN, it is NaN. Quantile panics
-// unless 0 <= q <= 1, and if the axis is empty.
+// Quantile sorts t along axis, of length n, and returns the element at place q*(n-1); the axis
+// disappears. Between two places it interpolates, as NumPy's quantile does by default. If one of the n
+// elements is NaN, the result is NaN. Quantile panics unless 0 <= q <= 1, and if the axis is empty.
 //
 //asyncgen:api op batch
 //go:noinline

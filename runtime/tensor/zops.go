@@ -169,8 +169,8 @@ func (t *Tensor) AddScaledF64(y *Tensor, c F64) *Tensor {
 	return withF64(op.AddScaled, "AddScaledF64", c, operands{t, y})
 }
 
-// AddScalar returns t + c, where c is first converted to t's element type, of
-// integers it has to be one.
+// AddScalar returns t + c. c is converted to t's element type first, and has to
+// be an integer for an integer type.
 //
 //asyncgen:api op batch f64=AddF64
 //go:noinline
@@ -186,8 +186,8 @@ func (t *Tensor) AddF64(c F64) *Tensor {
 	return withF64(op.AddScalar, "AddF64", c, operands{t})
 }
 
-// SubScalar returns t - c, where c is first converted to t's element type, of
-// integers it has to be one.
+// SubScalar returns t - c. c is converted to t's element type first, and has to
+// be an integer for an integer type.
 //
 //asyncgen:api op batch f64=SubF64
 //go:noinline
@@ -203,8 +203,8 @@ func (t *Tensor) SubF64(c F64) *Tensor {
 	return withF64(op.SubScalar, "SubF64", c, operands{t})
 }
 
-// MulScalar returns t * c, where c is first converted to t's element type, of
-// integers it has to be one.
+// MulScalar returns t * c. c is converted to t's element type first, and has to
+// be an integer for an integer type.
 //
 //asyncgen:api op batch f64=MulF64
 //go:noinline
@@ -220,8 +220,8 @@ func (t *Tensor) MulF64(c F64) *Tensor {
 	return withF64(op.MulScalar, "MulF64", c, operands{t})
 }
 
-// DivScalar returns t / c, where c is first converted to t's element type, of
-// integers it has to be one. See Div about integers.
+// DivScalar returns t / c. c is converted to t's element type first, and has to
+// be an integer for an integer type. See Div about integers.
 //
 //asyncgen:api op batch fails f64=DivF64
 //go:noinline
@@ -768,8 +768,8 @@ func (t *Tensor) ShiftRight(y *Tensor) *Tensor {
 	return elementwise(op.ShiftRight, [2]float64{}, operands{t, y}, true)
 }
 
-// EqScalar reports where t == c, as a bool tensor, where c is first converted
-// to t's element type, of integers it has to be one.
+// EqScalar reports where t == c, as a bool tensor. c is converted to t's
+// element type first, and has to be an integer for an integer type.
 //
 //asyncgen:api op batch f64=EqF64
 //go:noinline
@@ -785,8 +785,8 @@ func (t *Tensor) EqF64(c F64) *Tensor {
 	return withF64(op.EqScalar, "EqF64", c, operands{t})
 }
 
-// NeScalar reports where t != c, as a bool tensor, where c is first converted
-// to t's element type, of integers it has to be one.
+// NeScalar reports where t != c, as a bool tensor. c is converted to t's
+// element type first, and has to be an integer for an integer type.
 //
 //asyncgen:api op batch f64=NeF64
 //go:noinline
@@ -802,8 +802,8 @@ func (t *Tensor) NeF64(c F64) *Tensor {
 	return withF64(op.NeScalar, "NeF64", c, operands{t})
 }
 
-// LtScalar reports where t < c, as a bool tensor, where c is first converted to
-// t's element type, of integers it has to be one.
+// LtScalar reports where t < c, as a bool tensor. c is converted to t's element
+// type first, and has to be an integer for an integer type.
 //
 //asyncgen:api op batch f64=LtF64
 //go:noinline
@@ -819,8 +819,8 @@ func (t *Tensor) LtF64(c F64) *Tensor {
 	return withF64(op.LtScalar, "LtF64", c, operands{t})
 }
 
-// LeScalar reports where t <= c, as a bool tensor, where c is first converted
-// to t's element type, of integers it has to be one.
+// LeScalar reports where t <= c, as a bool tensor. c is converted to t's
+// element type first, and has to be an integer for an integer type.
 //
 //asyncgen:api op batch f64=LeF64
 //go:noinline
@@ -836,8 +836,8 @@ func (t *Tensor) LeF64(c F64) *Tensor {
 	return withF64(op.LeScalar, "LeF64", c, operands{t})
 }
 
-// GtScalar reports where t > c, as a bool tensor, where c is first converted to
-// t's element type, of integers it has to be one.
+// GtScalar reports where t > c, as a bool tensor. c is converted to t's element
+// type first, and has to be an integer for an integer type.
 //
 //asyncgen:api op batch f64=GtF64
 //go:noinline
@@ -853,8 +853,8 @@ func (t *Tensor) GtF64(c F64) *Tensor {
 	return withF64(op.GtScalar, "GtF64", c, operands{t})
 }
 
-// GeScalar reports where t >= c, as a bool tensor, where c is first converted
-// to t's element type, of integers it has to be one.
+// GeScalar reports where t >= c, as a bool tensor. c is converted to t's
+// element type first, and has to be an integer for an integer type.
 //
 //asyncgen:api op batch f64=GeF64
 //go:noinline

@@ -227,9 +227,8 @@ func (q *shuffledQueue) moves() int {
 	return submit + finish
 }
 
-// choices returns how many moves hand over, and how many wait. At a gate whose operation has not
-// retired there are none of the second kind, and if the next operation is held up none of the
-// first.
+// choices returns how many of the moves hand over, and how many wait. None hand over while the next
+// operation is held up, and none wait while a gate is first whose operation has not retired.
 func (q *shuffledQueue) choices() (submit, finish int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A LookViT is a vision transformer of few tokens that look at many of high resolution (Koner et al.
-// 2024). Those look back by the same scores.
+// A LookViT is a vision transformer with few tokens and many tokens of high resolution (Koner et al.
+// 2024). The few look at the many, and the many look back by the same scores.
 type LookViT struct {
 	toPatches    nn.Module
 	posEmbedding *nn.Param // not used, as in the original

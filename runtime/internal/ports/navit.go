@@ -5,9 +5,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A NaViT is a vision transformer of volumes of any sizes (Dehghani et al. 2023). Each is computed on its
-// own, without padding: there are no tensors with rows of different lengths. The device computes them at
-// the same time all the same.
+// A NaViT is a vision transformer of volumes of any sizes (Dehghani et al. 2023). The original packs
+// volumes into tensors with rows of different lengths. Here each volume is a computation of its own,
+// without padding, and the device runs several of them at the same time.
 type NaViT struct {
 	toPatchEmbedding                             nn.Module
 	posEmbedFrame, posEmbedHeight, posEmbedWidth *nn.Param

@@ -83,8 +83,9 @@ type polar struct {
 	learnedBias *nn.Param
 }
 
-// newPolar spreads the directions of the frequencies evenly, by multiples of powers of a generalised golden
-// ratio that the normal distribution makes directions of (Xiong, jerryxio.ng/posts/nd-rope).
+// newPolar chooses the frequencies, so that their directions are spread evenly. Multiples of powers of
+// a generalised golden ratio fill a cube evenly; the inverse of the normal distribution makes
+// directions of them (Xiong, jerryxio.ng/posts/nd-rope).
 func newPolar(c ViTNDConfig) *polar {
 	low, high := c.MinFreq, c.MaxFreq
 	if low == 0 {
@@ -118,8 +119,8 @@ func newPolar(c ViTNDConfig) *polar {
 	return &polar{nn.NewBuffer(tensor.From(data, c.Heads, 1, n, axes)), nn.NewParam(tensor.Zeros(c.Heads, n))}
 }
 
-// angles returns those of all positions of a grid, [heads T width], and the bias that is added to those
-// of keys, [heads 1 width].
+// angles returns the angles of all positions of a grid, [heads T width], and a bias that is added to
+// the angles of keys, [heads 1 width].
 func (p *polar) angles(grid []int, like *tensor.Tensor) (angles, bias *tensor.Tensor) {
 	var along []*tensor.Tensor
 	for _, n := range grid {

@@ -14,8 +14,8 @@ type SimMIM struct {
 	masked    float64
 }
 
-// NewSimMIM returns the model of simmim: masked is the part of the patches that are not seen, and the
-// encoder was made with the settings c, for images with the given channels.
+// NewSimMIM returns a SimMIM. encoder was made with the settings c, for images with the given number of
+// channels. masked is the share of the patches that the encoder does not see.
 func NewSimMIM(encoder *ViT, c ViTConfig, channels int, masked float64) *SimMIM {
 	pixels := channels
 	for _, size := range c.Patches {
