@@ -257,9 +257,9 @@ func (a *Allocator) count(bytes int64) {
 	a.pressIfDue()
 }
 
-// Reused notes that the block of b got another user without Free and Alloc. It brings the next
-// collection as near as Free and Alloc would: a program that goes through as much memory makes other
-// garbage, too.
+// Reused notes that the block of b got another user without Free and Alloc. It counts for the next
+// garbage collection as Free and Alloc would: a program that uses so much memory makes other garbage,
+// too.
 func (a *Allocator) Reused(b *Buffer) {
 	if b.at.span == nil {
 		return // memory of the Go heap

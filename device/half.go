@@ -57,9 +57,9 @@ func ToBFloat16(x float32) BFloat16Bits {
 // Float32 returns the value of h, exactly.
 func (h BFloat16Bits) Float32() float32 { return math.Float32frombits(uint32(h) << 16) }
 
-// OddFloat32 rounds x to a float32 so that rounding the result to a type of fewer significant bits, to nearest, gives
-// what rounding x itself gives: where x is not a float32, it takes the neighbour whose last bit is 1. That is rounding
-// to odd; see Boldo and Melquiond, "When double rounding is odd", 2005.
+// OddFloat32 rounds x to odd: if x is not a float32, the result is the neighbour whose last bit is 1.
+// When the result is then rounded to nearest, to a type with fewer significant bits, that gives the
+// same as rounding x itself. See Boldo and Melquiond, "When double rounding is odd", 2005.
 func OddFloat32(x float64) float32 {
 	y := float32(x)
 	b := math.Float32bits(y)

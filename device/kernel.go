@@ -82,9 +82,9 @@ const (
 	// an int64 index into the plane, in row-major order: that of the first of equal elements, or of
 	// the first NaN, or -1 if there are no elements. The arguments are those of Pool.
 	ArgPool
-	// Gather selects elements of In[0] by the int64 indices In[1]. For each place in Args.Shape, the
-	// strides of In[0] lead to an element, and the index at that place leads Args.Ints[1] elements
-	// times the index further: that element goes to the output. Indices are at least
+	// Gather selects elements of In[0] by the int64 indices In[1]. The element for a place in
+	// Args.Shape is where the strides of In[0] lead, plus Args.Ints[1] times the index at that place.
+	// It goes to the same place of the output. Indices are at least
 	// [Args.LeastIndex] and below Args.Ints[0]; negative ones count from Args.Ints[0]. If an index is
 	// out of range, the command fails with an [IndexError] about the first such index in row-major
 	// order. N elements; the output is contiguous.

@@ -159,8 +159,8 @@ func (s *Scope) Note(t time.Duration) {
 	}
 }
 
-// Noted returns the latest time noted for work of s. If s combines several scopes, the result may be
-// later than that: each scope alone has work as well.
+// Noted returns the latest time noted for work of s. If s combines several scopes, it is the earliest
+// of their latest times. That may be too late, since each scope has work of its own as well.
 func (s *Scope) Noted() time.Duration {
 	noted := s.members[0].noted.Load()
 	for _, m := range s.members {

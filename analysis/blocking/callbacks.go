@@ -172,8 +172,7 @@ func flow(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool) bool {
 	return flowInto(pkg, e, leaf, make(map[*types.Var]bool))
 }
 
-// flowInto is flow. The variables in seen are being looked at already: one that is met again adds
-// nothing that the first look doesn't find.
+// flowInto is flow. The variables in seen are being looked at already, so they are skipped.
 func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
 	e = ast.Unparen(e)
 	if syntax.IsNil(pkg.Info, e) || leaf(e) {
@@ -227,8 +226,8 @@ func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*type
 	return false
 }
 
-// flowIntoVar is flow for what is in v. It has not seen all if v is an exported field, or a parameter
-// of a function that other packages can call, or is assigned by something else than a value.
+// flowIntoVar is flow for what is in v. It has seen all there can be unless v is an exported field, a
+// parameter of a function that other packages can call, or is assigned in a way that has no expression.
 func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[*types.Var]bool) bool {
 	if seen[v] {
 		return true

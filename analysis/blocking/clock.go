@@ -338,9 +338,10 @@ func (c *Call) returnsTensors() bool {
 	return false
 }
 
-// Unfinished returns a call of f between two places that enqueues work, or nil. There must be a way
-// from from through the call to to on which, after the call, nothing waits and the clock isn't set
-// again. Of several such calls it returns the last one, which is the likeliest to be unfinished.
+// Unfinished returns a call of f that enqueues work between two places, or nil. Control must get from
+// the first place to the call, and on to the second one, so that nothing after the call waits and the
+// clock isn't set again. Of several such calls it returns the last one, which is the likeliest to be
+// unfinished.
 func (f *Func) Unfinished(from, to token.Pos, restarts []token.Pos) *Call {
 	var syncs []token.Pos
 	for _, c := range f.Calls {
@@ -377,8 +378,9 @@ func (f *Func) isReturned(e ast.Expr) bool {
 	return false
 }
 
-// isOlder reports whether e is a variable with a tensor that has nothing to do with work enqueued after
-// pos: nothing assigns it after pos, in the text or by another iteration of a loop around pos.
+// isOlder reports whether e is a variable whose tensor can't depend on work enqueued after pos. Nothing
+// assigns the variable after pos, neither further down in the text nor in another iteration of a loop
+// around pos.
 func (f *Func) isOlder(e ast.Expr, pos token.Pos) bool {
 	pkg := f.Package
 	id, ok := ast.Unparen(e).(*ast.Ident)
@@ -391,8 +393,9 @@ func (f *Func) isOlder(e ast.Expr, pos token.Pos) bool {
 	})
 }
 
-// Leads reports whether control can get from one place to another without passing a place to avoid. A
-// loop with such a place counts as passed once it is entered: its head is avoided as well.
+// Leads reports whether control can get from one place to another without passing a place to avoid. If
+// a loop has such a place, whoever enters the loop counts as passing it: the loop's head is avoided as
+// well.
 //
 // Two places in one block are compared by their positions, as the nodes of a block stand in the order
 // in which they run. Otherwise it is a search in the graph, where a block counts as avoided if any of

@@ -41,8 +41,8 @@ func collect(pkg *Package, root inspector.Cursor) {
 			}
 		}
 	}
-	// What calls call: first by names, then through values, which calls may have returned, then through lists of
-	// functions.
+	// Find the callees: first those that have names, then the values that calls have returned, then the elements of
+	// lists of functions.
 	for _, f := range pkg.Funcs {
 		for _, c := range f.Calls {
 			resolve(pkg, c)

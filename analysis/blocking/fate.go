@@ -30,8 +30,8 @@ const (
 	Differentiated                  // operand of Backward, Minimize, Grad or what may call these
 )
 
-// A fortune finds the Fate of the tensors in a variable, and of what gradients reach from there: what
-// is computed from them by operations that gradients go through. One fortune answers one question.
+// A fortune finds the Fate of the tensors in a variable. What operations compute from them counts as
+// well, if gradients go through the operations. One fortune answers one question.
 type fortune struct {
 	*Package
 	of   *types.Var          // the variable in question; storing something in it changes nothing
@@ -39,8 +39,8 @@ type fortune struct {
 	back map[*Func]bool      // the functions whose callers are looked at, or have been
 }
 
-// FateOf says what becomes of the tensors in v, a field or a variable that f knows, and of what is computed from them
-// by operations that gradients go through.
+// FateOf says what becomes of the tensors in v, a field or a variable that f knows. What operations
+// compute from them counts as well, if gradients go through the operations.
 //
 //	sum = sum.Add(loss)
 //	fmt.Println(sum.Item()) // the fate of sum is 0: only values are read

@@ -41,8 +41,8 @@ const (
 
 func (g Guard) String() string { return [...]string{"always", "by data", "rarely"}[g] }
 
-// A Condition is one that has the same outcome whenever some code runs: in the body of an if it holds,
-// and after an if that ends in a return it doesn't.
+// A Condition decides whether some code runs: the code runs only if the condition has a certain
+// outcome. In the body of an if it holds; after an if that ends in a return it doesn't.
 type Condition struct {
 	// Expr is the condition, and Holds its outcome where the code runs. Expr is nil for a case of a
 	// select.
@@ -315,9 +315,9 @@ func (f *Flow) Conditions(b int32) []Condition {
 	return list
 }
 
-// isOnlyExit reports whether the edge from p to b is the only one by which a loop around p is left for code that goes
-// on. The block target is outside of that loop. Every run that gets past the loop takes this edge, so its condition
-// decides nothing.
+// isOnlyExit reports whether a loop around p is left only by the edge from p to b, apart from ways that
+// end in a panic. target is a block outside of that loop. Every run that gets past the loop takes this
+// edge, so the condition at p decides nothing.
 func (f *Flow) isOnlyExit(p, b, target int32) bool {
 	return slices.ContainsFunc(f.Loops, func(l *Loop) bool {
 		if !l.Blocks[p] || l.Blocks[b] || l.Blocks[target] {

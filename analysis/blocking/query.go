@@ -102,10 +102,9 @@ func (f *Func) IsTest() bool {
 	return false
 }
 
-// MadeBy lists the calls that may have made the tensor in e, if it was certainly made by one of them:
-// by an operation, or by a function that always makes one. It returns nil if the tensor may come from
-// elsewhere, such as a parameter or a field. Nobody else has a tensor that is made so, unless it was
-// passed on since.
+// MadeBy lists the calls that may have made the tensor in e. Each is an operation, or a function that
+// always makes a tensor. It returns nil if the tensor may come from elsewhere, such as a parameter or a
+// field. Otherwise nobody else has the tensor, unless it was passed on since.
 func (pkg *Package) MadeBy(e ast.Expr) []*ast.CallExpr {
 	calls, ok := madeBy(pkg, e, make(map[*types.Var]bool))
 	if !ok {

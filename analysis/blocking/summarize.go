@@ -124,8 +124,9 @@ func addCall(pkg *Package, s *Summary, f, g *Func, c *Call) {
 	s.Trains = s.Trains || c.Summary().Trains || trainsInLoop(pkg, f, g, c)
 }
 
-// trainsInLoop reports whether c, in the part g of f, takes a step of training in a loop of f over data. Where a
-// library computes a whole graph by one call, a loop of such calls takes as long.
+// trainsInLoop reports whether c takes a step of training in a loop of f over data. c is in g, a part
+// of f. Where a library computes a whole graph by one call, any loop of such calls counts: it takes as
+// long.
 func trainsInLoop(pkg *Package, f, g *Func, c *Call) bool {
 	if c.Lib != nil && c.Lib.Finishes && c.API.Enqueues() {
 		return pkg.RunsInLoop(g, c)

@@ -117,7 +117,7 @@ type Wait struct {
 }
 
 // A Method is a method that a function calls on an operand of unknown type. Its Wait is what the
-// function waits for if the method reads its receiver; the links of its Chain end at the call of the
+// function waits for, if the method reads its receiver. The Chain of this Wait ends at the call of the
 // method.
 type Method struct {
 	Wait

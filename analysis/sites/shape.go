@@ -114,8 +114,8 @@ func sameDistance(pkg *blocking.Package, x, y ast.Expr, l *blocking.Loop) bool {
 	return okX && okY && from == to
 }
 
-// countedFrom returns e without the summands that are the same in each iteration of l. It looks through variables that
-// are set once, up to a depth.
+// countedFrom returns e without those summands that are the same in each iteration of l. It looks
+// through variables that are set once, up to a depth.
 func countedFrom(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) (from any, ok bool) {
 	const limit = 4
 	switch e := ast.Unparen(e).(type) {

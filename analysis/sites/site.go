@@ -366,8 +366,8 @@ func isInSearch(pkg *blocking.Package, p Place) bool {
 	return false
 }
 
-// isAnswering recognises what a handler does with a request that it has, and with its answer. None of that waits for
-// others.
+// isAnswering recognises calls by which an HTTP handler looks at its request or writes its answer. Such
+// calls don't wait for anybody else.
 func isAnswering(fn *types.Func) bool {
 	switch name := fn.Name(); syntax.RecvName(fn) {
 	case "ResponseWriter", "Header", "Request":

@@ -384,8 +384,8 @@ func lazily(pattern string) func() *regexp.Regexp {
 // mostNames bounds what one string can stand for.
 const mostNames = 1000
 
-// expand replaces the first path or brace in s and goes on with the results, up to
-// one more than mostNames.
+// expand returns all strings that s stands for: with each path, and with each alternative in braces. It
+// stops once there are more than mostNames.
 func (b *builder) expand(s string) []string {
 	var list []string
 	add := func(s string) {

@@ -34,8 +34,8 @@ const (
 
 // A step is one primitive.
 type step struct {
-	// forms are its loops: the first is the usual one, the k-th is for an operand k that is the
-	// same for all elements of this command. No loop: there is none of that form.
+	// forms are its loops. The first one is the usual one; loop k is for a command in which operand k
+	// is the same for all elements. A form without a loop doesn't exist.
 	forms     [device.MaxOperands]form
 	dst       int
 	in        [3]int // where the operands are
@@ -46,8 +46,9 @@ type step struct {
 // A form is one of the loops for a step.
 type form struct {
 	loop vec.Loop
-	// past is the loop that writes past the caches, for the output; nil: there is none, and loop is
-	// used. To compute a tile and copy that past the caches took 0.8 to 1.3 times the time of plain stores there.
+	// past is the loop that writes the output past the caches. If there is none, past is nil and loop
+	// is used: to compute a tile and then copy it past the caches took 0.8 to 1.3 times as long as
+	// plain stores.
 	past vec.Loop
 }
 
@@ -167,8 +168,8 @@ func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 			s.in[k] = cc.read(v)
 		}
 	}
-	// What is read here for the last time makes room for the result, as loops
-	// read an element before they write it; but a wider result would run ahead.
+	// An operand that is read here for the last time makes room for the result, since loops read an
+	// element before they write it. A result with wider elements would overwrite what isn't read yet.
 	var freed []int
 	for _, v := range in {
 		if cc.uses[v]--; cc.uses[v] == 0 && v.Kind() == kernel.Application {

@@ -87,8 +87,8 @@ func (x *conv) part(rows, cols lattice) {
 	case products == nil || x.o <= fewWindows:
 		x.shifted(newScene(x.window, rows, cols, x.as[3], x.as[4], false))
 	default:
-		// Neighbours fill the vectors of tiles: places, or, where there are few of them, elements of
-		// several images. These are copied taps by taps.
+		// Neighbouring places fill the vectors of tiles. Where there are few of them, the elements of
+		// several images do: the scene is turned, and copied tap by tap.
 		isTurned := cols.count < products.Lanes && x.n >= vec.TurnRows && cols.taps > cols.count && cols.across > 0
 		x.tiles(products, newScene(x.window, rows, cols, x.as[3], x.as[4], isTurned))
 	}

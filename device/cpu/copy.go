@@ -155,8 +155,8 @@ func copySteps[T any](dst, src []T, n, to, from int) {
 // neighbours copies contiguous bytes.
 func (t *transfer) neighbours(dst, src unsafe.Pointer, bytes int) { copyPast(dst, src, bytes, t.past) }
 
-// planes copies n elements along axis, in which src is contiguous; dst is contiguous in the last axis. It walks the
-// axes from next on one by one.
+// planes copies elements of a view in which src is contiguous along axis, which has n elements. dst is
+// contiguous along the last axis. planes walks the axes from next on one by one.
 func (t *transfer) planes(axis, next int, dst, src unsafe.Pointer, n int) {
 	if last := t.to.rank - 1; next == last {
 		t.plane(dst, src, n, t.to.dims[last], t.to.strides[axis]*t.size, t.from.strides[last]*t.size)

@@ -164,9 +164,9 @@ func takeRows[T uint8 | uint16 | uint32 | uint64](c *device.Command) error {
 	return nil
 }
 
-// indexCost is how many simple operations an index is worth, beside what it selects: that is rarely
-// in the innermost cache. One takes 1.4 ns where all is in the second (BenchmarkGather, AMD EPYC,
-// Zen 4).
+// indexCost is how many simple operations an index costs, apart from those on what it selects, which is
+// rarely in the innermost cache. An index takes 1.4 ns if everything is in the second cache
+// (BenchmarkGather, AMD EPYC, Zen 4).
 const indexCost = 16
 
 // A taking is one Gather command.

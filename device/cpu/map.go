@@ -90,9 +90,9 @@ func (p *program) isFew(c *device.Command) bool {
 	return c.Args != nil && uint(c.N-1) < handful
 }
 
-// runRows runs a program of one step, row by row where the operands lie: a call of its loop takes
-// less than gathering them. It reports false, and has done nothing, if the elements of a row are
-// not one after the other, or equal where that is a form of the loop.
+// runRows runs a program of one step where its operands lie, row by row: to call the loop for a row
+// takes less time than to gather the row. It needs rows whose elements are one after the other or, if
+// the loop has a form for that, all equal. Otherwise it does nothing and reports false.
 func (p *program) runRows(c *device.Command) bool {
 	rows, length, rank := 1, 1, len(c.Args.Shape)
 	switch rank {
@@ -167,8 +167,8 @@ func (s *step) loopOf(input int) (loop vec.Loop) {
 	return loop
 }
 
-// runSteps runs all steps on contiguous operands, with intermediate results where at says, or in
-// the place of the output.
+// runSteps runs all steps on contiguous operands. Intermediate results go where at says; an empty place
+// means the output's memory.
 func (p *program) runSteps(c *device.Command, at []unsafe.Pointer) {
 	p.place(c, at)
 	if p.slots > outSlot && at[outSlot] == nil {

@@ -205,8 +205,8 @@ func (x matrix[T]) at(i, j int) matrix[T] {
 	return x
 }
 
-// dots adds the products of the first m rows of a, which are contiguous, with
-// the row v to every step-th element of out.
+// dots adds k products to each of m sums: element i of the sums is element i*step of out, and its
+// products are those of row i of a with the row v. The rows of a are contiguous.
 func dots[T number](out []T, step int, a matrix[T], m int, v matrix[T], k int) {
 	if v.col == 1 {
 		dotRows(out, step, a, m, v.data[v.off:][:k])
@@ -292,8 +292,8 @@ func pack[T number](dst []T, x matrix[T], rows, cols int) {
 	}
 }
 
-// addRows adds the rows of b, which are contiguous, times the elements of the
-// row a to out, from the first to the last.
+// addRows adds rows of b to out, from the first to the last, each times an element of the row a. The
+// rows of b are contiguous.
 func addRows[T number](out []T, a, b matrix[T], k int) {
 	row := func(p int) []T { return b.data[b.off+p*b.row:][:len(out)] }
 	factor := func(p int) T { return a.data[a.off+p*a.col] }

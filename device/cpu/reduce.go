@@ -276,8 +276,8 @@ func (r *reduction[T]) foldColumns(s *foldScratch, lo, hi int) {
 	}
 }
 
-// addRows folds m rows of w elements into lanes, the kth row into lane k modulo width. They are the rows from number
-// first on of those that begin at at.
+// addRows folds m rows of w elements into lanes: the k-th row into lane k modulo width. The rows begin
+// with number first; row 0 is at at.
 func (r *reduction[T]) addRows(lanes []T, at, first, m, width, w int) {
 	if w%vec.Columns == 0 && r.reduced.rank == 1 {
 		from, stride := at+first*r.reduced.strides[0], r.reduced.strides[0]

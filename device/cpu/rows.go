@@ -286,8 +286,8 @@ func (r *rowCommand[T]) scale(sum, n T) T {
 	return 1 / T(math.Sqrt(float64(T(sum/n)+r.eps)))
 }
 
-// foldRow reduces what part makes of the elements of x, block by block, or x itself if that is nil.
-// S has room for the blocks.
+// foldRow folds a row x block by block. If part isn't nil, it folds what part returns for each block
+// instead. s has room for the results of the blocks.
 func (f *folder[T]) foldRow(s *foldScratch, x []T, part func(lo, hi int) []T) T {
 	if part == nil && len(x) <= kernel.Block {
 		return kernel.Value[T](f.block(start(x), len(x), kernel.Bits(f.identity)))

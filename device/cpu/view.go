@@ -80,8 +80,7 @@ func (v *view) reach() (least, most int) {
 	return least, most
 }
 
-// gather copies elements start, start+1, ... of the view of src that begins at
-// off to dst.
+// gather copies elements of a view to dst, from number start on. The view's first element is src[off].
 func gather[T any](dst, src []T, off int, v *view, start int) {
 	if v.rank == 0 {
 		repeat(dst, src[off])

@@ -109,8 +109,9 @@ func ruleOf(e *Expr) *rule {
 	return rules.of[e]
 }
 
-// withDerivative returns e. From now on, the derivative of e is that of a function of in, whatever e is made of. The
-// function's own derivatives are partial; it is a constant if in is empty.
+// withDerivative returns e, and sets a rule for its derivative: e counts as a function of the
+// expressions in, with the given partial derivatives, whatever it is made of. If in is empty, e counts
+// as a constant.
 func withDerivative(e *Expr, partial func(e, x *Expr) *Expr, in ...*Expr) *Expr {
 	if e.kind != Application {
 		return e // it was simplified, and its derivative is known

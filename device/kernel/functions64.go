@@ -294,8 +294,9 @@ func pow64(x, y float64) float64 {
 	return v
 }
 
-// logParts64 is the logarithm of x >= 0 in two parts: low is what high lacks. Together they are exact
-// to 2**-65, relative. Where high is infinite, low is NaN.
+// logParts64 is the logarithm of x >= 0 in two parts: high is the nearest float64, and low the
+// difference to the exact value. Together they are exact to 2**-65, relative. Where high is infinite,
+// low is NaN.
 func logParts64(x float64) (high, low float64) {
 	switch {
 	case x == 0:
@@ -339,8 +340,9 @@ func logParts64(x float64) (high, low float64) {
 	return high, (sum - high) + rest
 }
 
-// logParts64Poly is ((log((1+s)/(1-s)) - 2s) / s**3 - 2/3) / z in z = s**2 on [0, 0.1716**2],
-// 2^-53.8. It is exact at the zeros of the Chebyshev polynomial of degree 8.
+// logParts64Poly is a polynomial in z = s**2 for ((log((1+s)/(1-s)) - 2s) / s**3 - 2/3) / z on [0,
+// 0.1716**2], with a relative error of 2^-53.8. It is exact at the zeros of the Chebyshev polynomial of
+// degree 8.
 func logParts64Poly(z float64) float64 {
 	h := math.FMA(0x1.e02e6fff27908p-4, z, 0x1.df7cc8e5fa539p-4)
 	h = math.FMA(h, z, 0x1.1118c7e4b0917p-3)

@@ -9,9 +9,9 @@ import (
 )
 
 // Linear algebra and Fourier transforms. They are computed in float64 by package gonum, on the CPU: operands of other
-// devices are copied there, and the result back, as by To. All of this is enqueued, and nothing waits except what waits
-// for such a copy (see To). If there is no result for some matrix, the result of the batch fails; the error is about the
-// first such matrix.
+// devices are copied there, and the result back, as by To. All of this is enqueued; nothing waits except where such a
+// copy makes it wait, see To. If there is no result for some matrix, the result of the batch fails; the error is about
+// the first such matrix.
 //
 // Matrices are the last two axes of a tensor; the others are those of a batch.
 

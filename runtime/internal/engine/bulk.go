@@ -1,12 +1,12 @@
 package engine
 
-// Bulk calls f, and wakes nobody for what f enqueues until f has returned or panicked. Then each
-// device with enough to do is woken once, for all of it; a device with a queue gets the operations
-// in large batches.
+// Bulk calls f, and wakes nobody for what f enqueues until f has returned or panicked. Then each device
+// with enough to do is woken once, for all of it; a device with a queue gets the operations in large
+// batches.
 //
-// Operations never depend on f's end: a goroutine that waits or is at a bound, in f or elsewhere,
-// executes what is enqueued, and the flusher starts it after a while in any case. Operations that
-// other goroutines enqueue meanwhile may begin later by that while, too.
+// No operation needs the end of f to run. A goroutine that waits or is at a bound, in f or elsewhere,
+// executes what is enqueued, and after a while the flusher starts it in any case. Operations that
+// other goroutines enqueue meanwhile may also have to wait for the flusher.
 func (e *Engine) Bulk(f func()) {
 	e.bulks.Add(1)
 	defer func() {

@@ -90,8 +90,8 @@ func (m *Mark) arrive(at time.Duration) {
 	m.at = max(m.at, at)
 }
 
-// skip notes that one more stream had really finished its operations when the mark was made. If at is
-// not 0, it is the earliest time at which the mark may be reached.
+// skip notes that the operations of one more stream had all finished when the mark was made. If at is
+// not 0, the mark is not reached before that time.
 func (m *Mark) skip(at time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,9 +109,9 @@ type marks struct {
 	last time.Duration // when a mark was last reached; 0: none was
 }
 
-// add adds a mark that is reached after end operations of st. done of them have finished. If these
-// are all, some may have finished only after m took its time, and an earlier mark may have been
-// reached with them; skip then gives m a time that is not before that mark's.
+// add adds a mark that is reached after end operations of st; done of them have finished. If all have,
+// some may have finished after m took its time, and an earlier mark may have been reached with them. So
+// skip gives m a time that is not before that of the last mark.
 func (s *marks) add(m *Mark, end, done uint64, st *stream) {
 	if end <= done {
 		if m.e.virtual.Load() != nil {

@@ -51,8 +51,8 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	}
 }
 
-// complete runs r from beginning to end. A device with a queue is waited for, whatever the program
-// waits for.
+// complete runs r from beginning to end. If the device has a queue, complete waits for it, also if the
+// program would not.
 func (st *stream) complete(r *record) error {
 	var c [1]device.Command
 	if err := r.command(st, &c[0]); err != nil {

@@ -101,9 +101,9 @@ func (e *Engine) peakBytes() (n int64) {
 	return n
 }
 
-// idle returns for how long of a wait all devices that can tell had nothing to compute. The wait took
-// so long and ends now. It counts how long each device has been idle until now: the program has not
-// enqueued anything during the wait.
+// idle returns how long no device had anything to compute during a wait, as far as devices can tell.
+// The wait took the given time and ends now. A device that is idle now has been so since its last
+// command, for the program has enqueued nothing during the wait.
 func (e *Engine) idle(took time.Duration) time.Duration {
 	known := false
 	for _, st := range e.allStreams() {

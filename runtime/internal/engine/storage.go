@@ -25,9 +25,9 @@ type Storage struct {
 	err   atomic.Pointer[OpError]
 	in    device.Device // the device with the scope that s was made in; the zero Device: in no scope
 
-	// By these a flow orders the operations on s; guarded by the flow's lock. A queue uses heir and
-	// readers for findDonor alone: heir is the Release, and readers counts the uses that look has
-	// seen and that were not handed over; guarded by queue.submitting.
+	// A flow orders the operations on s by these three; the flow's lock guards them. A queue uses heir
+	// and readers for findDonor alone: heir is the Release, and readers counts the uses that look has
+	// seen and that are not handed over yet. There queue.submitting guards them.
 	writer  ref    // the newest scheduled writer that has not finished
 	heir    ref    // the scheduled writer that waits for readers
 	readers uint32 // scheduled readers of the current contents that have not finished
@@ -35,8 +35,8 @@ type Storage struct {
 	more atomic.Int32
 	mark uint64 // see flow.closure
 
-	// own describes the memory. Bytes is its size. If it is in tiny, Ptr points there and buf points
-	// to own. If buf is nil, Handle is the reason, as far as there is one.
+	// own describes the memory; its Bytes is the size. If the memory is tiny, own.Ptr points there and
+	// buf points to own. If buf is nil, own.Handle says why, if there is a reason.
 	own  device.Buffer
 	tiny [2]uint64
 }

@@ -199,8 +199,8 @@ func foldRows(m *isa, e *element, c combiner) {
 	RET()
 }
 
-// rest folds the elements that are left in the last row, transformed by of unless that is nil. The
-// lanes of acc begin with the given vector of the row.
+// rest folds the elements that are left in the last row, which is not full. Unless of is nil, it
+// transforms them first. acc has the lanes from vector begin of the row on.
 func rest(m *isa, e *element, c combiner, acc []vector, identity vector, of func(v vector), left reg.GPVirtual, begin int, place func(int) Mem) {
 	perVector := m.bytes / e.size
 	if m == avx512 {

@@ -20,8 +20,8 @@ func functions() {
 		for _, e := range []*element{float32s, float64s} {
 			for _, f := range []struct {
 				prim string
-				// apply is the function; it may change x. Vectors are computed by twos, say, one
-				// instruction for each in turn, as one alone would wait for its own results.
+				// apply writes the function; it may change x. x has several vectors, and each instruction
+				// is written for one after the other: one vector alone would wait for its own results.
 				apply   func(a *arithmetics, x lanes) lanes
 				many    int  // how many vectors that is
 				holds   int  // how many constants AVX-512 has registers for beside them
@@ -161,8 +161,8 @@ func (a *arithmetics) bits(v float64) uint64 {
 	return math.Float64bits(v)
 }
 
-// number is a constant: a vector if there is still a register for it, else in memory, as one element for
-// AVX-512, which spreads it by itself, or as a vector.
+// number is a constant. If a register is left it is a vector; otherwise it is in memory: one element
+// for AVX-512, which spreads it by itself, and a whole vector for AVX2.
 func (a *arithmetics) number(v float64) operand { return a.pattern(a.bits(v)) }
 
 // An operand is lanes, one vector for all of them, or a constant in memory.
@@ -250,8 +250,8 @@ func (a *arithmetics) copy(x lanes) lanes {
 	return y
 }
 
-// An instruction of three operands has four names: for float32s and float64s, both also with a
-// constant that AVX-512 spreads.
+// An instruction of three operands has four names: for float32s and for float64s, and for each of these
+// the one with a constant in memory, which AVX-512 spreads to all lanes.
 type instruction struct{ single, double, singleConst, doubleConst func(...Op) }
 
 var (
@@ -323,8 +323,8 @@ func (a *arithmetics) addMul(sum, x lanes, y operand) lanes { return a.do(fused2
 // subMul makes sum sum - x*y.
 func (a *arithmetics) subMul(sum, x lanes, y operand) lanes { return a.do(fusedLess231, y, x, sum) }
 
-// clamp is min(max(x, low), high), NaN for NaN: the second operand of the instructions, in the order
-// of Intel's manual, is what they give then.
+// clamp is min(max(x, low), high), and NaN for NaN. If an operand is NaN, the instructions give their
+// second operand, in the order of Intel's manual; so x comes second.
 func (a *arithmetics) clamp(x lanes, low, high float64) lanes {
 	Comment("min(max(x, low), high)")
 	y := a.fresh(x)
@@ -858,8 +858,8 @@ func (a *arithmetics) pow(x, y lanes) lanes {
 	return a.powEdges(a.mul(a.expPoly1(r), a.power(1, n)), x, y, base)
 }
 
-// powEdges corrects v, which is base to the power of y, for the special cases of pow(x, y): a
-// negative x, NaN, and the operands for which the result is always 1.
+// powEdges corrects v, which is base to the power of y, for the special cases of pow(x, y). These are a
+// negative x, NaN, and operands for which the result is 1 whatever the other operand is.
 func (a *arithmetics) powEdges(v, x, y, base lanes) lanes {
 	Comment("signs, NaN, and what is 1 for all others")
 	v = a.selectWhere(v, base, isEqual, 1, a.number(1))

@@ -409,8 +409,8 @@ func oblong(e *element, row func(r int) Mem) []vector {
 	return interleaved(e, rows)
 }
 
-// interleaved returns, in the lower half of vectors and in the upper one, the columns of 4 rows of
-// float32, or 2 of float64.
+// interleaved transposes 4 rows of float32, or 2 of float64: it returns their columns. The lower and
+// the upper half of the vectors are handled alike, each on its own.
 func interleaved(e *element, rows []vector) []vector {
 	if e.size == 8 {
 		return halves(rows[0], rows[1])

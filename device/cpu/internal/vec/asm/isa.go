@@ -176,8 +176,8 @@ func store(v vector, to Mem, lanes, size int) {
 	}
 }
 
-// loadTail is load where fewer elements are left than there are lanes; the other lanes are 0. With
-// AVX2 elements of 4 and 8 bytes fill a vector.
+// loadTail is load for the end of the data, where fewer elements are left than there are lanes; the
+// other lanes become 0. With AVX2, elements of 4 and 8 bytes always take a whole vector.
 func (m *isa) loadTail(from Mem, t tail, lanes, size int) vector {
 	v := sized(lanes * size)
 	switch {
@@ -256,8 +256,8 @@ func storeSingle(v vector, to Mem, size int) {
 	}
 }
 
-// maskOf makes a mask of bools, which v holds one byte each, for lanes of the given width.
-// With wide the bytes already have that width.
+// maskOf makes a mask from bools, for lanes of the given width. v holds the bools, one byte each; if
+// wide is set, each one already fills a lane.
 func (m *isa) maskOf(v vector, width int, wide bool) value {
 	if m == avx512 {
 		k := K()
