@@ -798,8 +798,8 @@ func countsDown(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool
 }
 
 // pollingLoops lists the conditions of the for loops around pos that go on while something is ready. A
-// read of what is ready waits for nothing, so these conditions count for the body, which Conditions
-// leaves out:
+// read of what is ready waits for nothing. Conditions leaves out the conditions of loops, so these are
+// added:
 //
 //	for len(queue) > 0 && queue[0].Ready() {
 func pollingLoops(pkg *Package, pos token.Pos) []Condition {

@@ -89,9 +89,9 @@ func histories(pkg *Package, f *Func) []Lineage {
 	return list
 }
 
-// A historian finds the lineage of expressions in one function. Lineages refer to the operands of this
-// function. To find out what callers pass, it makes another historian for the caller, which shares the
-// field known.
+// A historian finds the lineage of expressions in one function; lineages name operands of this
+// function. To find out what callers pass, it makes another historian for each caller. All of them
+// share one map of what is known.
 type historian struct {
 	*Package
 	fn    *Func               // the function whose operands a Lineage names

@@ -9,8 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-// lacks reports whether T is float64 and the device says that it has none. Then only testNoFloat64 tests
-// commands that compute with it.
+// lacks reports whether T is float64 and the device says that it has no float64. In that case only
+// testNoFloat64 tests commands that compute with T.
 func lacks[T device.Element](s *suite) bool {
 	return device.DTypeOf[T]() == device.Float64 && s.b.Caps().NoFloat64
 }

@@ -29,8 +29,8 @@ func (s *suite) window(longest int) device.Window {
 	}
 }
 
-// meets lists the places of a window that have an element at place i of the result, and the elements' indices along the
-// axis, -1 outside of it. It leaves out places in holes.
+// meets lists the places of a window that have an element at place i of the result. elements has the
+// index of each along the axis, or -1 if it is outside. Places in holes are left out.
 func meets(w device.Window, i int) (places, elements []int) {
 	for k := range w.Size {
 		at := i*w.Stride - w.Pad + k*w.Step

@@ -20,12 +20,13 @@ func Clone[M any](m M) M {
 	return copyOf(&copier{name: "Clone", param: (*Param).Clone, buffer: (*Buffer).Clone}, m)
 }
 
-// A Freezer is a module that makes its own frozen form, where a copy of its fields with a [Mode] that
-// is not training won't do. Modules that hold it do so as a pointer or in an interface.
+// A Freezer is a module that makes its own frozen form. It is for modules that a copy of the fields,
+// with a [Mode] that is not training, wouldn't freeze. Modules that hold one do so as a pointer or in
+// an interface.
 type Freezer interface {
 	Module
-	// Freeze returns what Frozen is to return. It freezes parts with Frozen, parameters and buffers
-	// with their methods Frozen.
+	// Freeze returns the result of Frozen. It has to freeze its parts by Frozen, and its parameters
+	// and buffers by their methods Frozen.
 	//
 	//asyncgen:api value
 	Freeze() Module
@@ -129,8 +130,8 @@ func (c *copier) copy(x any) any {
 	return y
 }
 
-// copyParts returns a copy of x, a module or a pointer to a struct, of which w has visited the parts.
-// If x is a pointer, begin is called before that, as parts may point back to it; it may be nil.
+// copyParts returns a copy of x, a module or a pointer to a struct; w visits the parts of the copy. If
+// x is a pointer, begin is called with the copy first, as parts may point back to it. begin may be nil.
 func copyParts(x any, w visitor, begin func(y any)) any {
 	v := reflect.ValueOf(x)
 	if v.Kind() == reflect.Pointer {

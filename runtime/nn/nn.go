@@ -73,9 +73,9 @@ type Buffer = tensor.Buffer
 func NewBuffer(t *tensor.Tensor) *Buffer { return tensor.NewBuffer(t) }
 
 // Dense returns a layer that computes x·W + b along the last axis: its input has the shape [... in],
-// with any number of axes before the last or none, and its output [... out]. The width of the input is
-// that of the first one that Forward gets. W, of shape (in, out), is then drawn by [XavierUniform] from
-// the default generator, on the device and in the element type of the input; b is 0. An [Init] changes
+// with any number of axes before the last or none, and its output [... out]. The first input of
+// Forward decides how long in is. W, of shape (in, out), is then drawn by [XavierUniform] from the
+// default generator, on the device and in the element type of that input; b is 0. An [Init] changes
 // this.
 //
 // The parameters are called weight and bias. PyTorch's weight of a Linear has the shape (out, in): take

@@ -30,9 +30,9 @@ type Average struct {
 
 var _ nn.Stateful = (*Average)(nil)
 
-// EMA returns an exponential moving average of the parameters: each Update keeps the share keep of it, and the rest is
-// the present value. The first Update takes the value as it is. EMA panics with a [tensor.Mistake] unless keep is a
-// number from 0 to 1.
+// EMA returns an exponential moving average of the parameters: each Update makes it keep times the
+// average plus (1-keep) times the present value. The first Update takes the value as it is. EMA panics
+// with a [tensor.Mistake] unless keep is a number from 0 to 1.
 //
 //asyncgen:api pure
 func EMA(params []*nn.Param, keep float64) *Average {

@@ -105,8 +105,9 @@ func broadcastArgs(shape device.Shape, in []*Tensor) *device.Args {
 	return args
 }
 
-// immediate returns the bits of the constant c, converted to the element type of the last operand, in the type that its
-// elements are computed in. It panics if that type is int64 and notInt objects to c, or c is none of a smaller type.
+// immediate returns the bits of the constant c as an operand of d. c is converted to the element type
+// of the last tensor, and the bits are those of the type that its elements are computed in. For an
+// integer type it panics if c is not one of the type's numbers; see notInt.
 func immediate(d *op.Def, c float64, in []*Tensor) uint64 {
 	switch dt := in[len(in)-1].dtype; dt {
 	case device.Float32:

@@ -237,8 +237,9 @@ func (f *failures) add(list []root, more int) {
 	f.more += more
 }
 
-// replace keeps the earlier one of x and a failure in the list with the same error: it takes the
-// failure out if x is earlier. It reports whether x is to be added.
+// replace reports whether x is to be added to the list. If a failure in the list has the same error,
+// only the earlier of the two stays: replace removes that failure if x is earlier, and otherwise
+// returns false.
 func (f *failures) replace(x root) bool {
 	i := slices.IndexFunc(f.list, func(have root) bool { return have.err == x.err })
 	switch {

@@ -22,8 +22,8 @@ const module = "github.com/asyncgen/asyncgen"
 // directive begins the line of a doc comment that says what the function does.
 const directive = "//asyncgen:api "
 
-// kinds maps the KIND of a directive to a constant of package analysis/tensorapi, and says whether
-// the operand of a method is its receiver unless the directive says otherwise.
+// kinds has, for each KIND of a directive, the constant of package analysis/tensorapi. toReceiver says
+// what the operand of a method is if the directive doesn't name one: the receiver, or none.
 var kinds = map[string]struct {
 	constant   string
 	toReceiver bool

@@ -10,9 +10,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// philox writes the loops that draw random numbers: for whole groups of blocks what kernel.Draw
-// says, whose functions the comments name. Every step rounds as it does there. A product is
-// contracted with a sum only where it is exact, as that of a power of two is.
+// philox writes the loops that draw random numbers. For whole groups of blocks they do what kernel.Draw
+// does, whose functions the comments name, and round wherever it rounds. A product is contracted with a
+// sum only if the product is exact, like that with a power of two.
 //
 // A vector has a word of one block in the low half of each lane of 64 bits. What is in the high
 // halves does not matter until the words of a block are joined, as VPMULUDQ multiplies the low
