@@ -29,6 +29,10 @@
 //	runtime/tensor           Tensor: creation, operations, views, reads, gradients
 //	runtime/nn               layers and losses, on one device or on several
 //	runtime/optim            optimisers, schedules of rates, clipping, averages of weights
+//	runtime/internal/known   numbers that a device may still be computing, for the next two
+//	runtime/progress         a progress bar that never waits for a device
+//	runtime/scalars          numbers over steps in files, for TensorBoard too, written when they are known
+//	runtime/curves           curves of such numbers as pictures
 //	runtime/internal/ports   models of PyTorch's examples, compared with the originals
 //	runtime                  package asyncrt: control of the engine, and Later, which generated code calls
 //	runtime/asynctest        what generated equality tests call

@@ -58,6 +58,12 @@ runtime/tensor:          device device/kernel device/cpu device/sim runtime/inte
 # Losses are expressions, added up as they are computed. Steps of optimisers are expressions too.
 runtime/nn:              device device/kernel runtime/tensor
 runtime/optim:           device device/kernel runtime/tensor runtime/nn
+# What shows and records numbers that a device may still be computing. It uses tensors as users do.
+runtime/internal/known:  device runtime/tensor
+# pb draws the bar, and knows terminals. Plots are big, so only those who draw curves import them.
+runtime/progress:        runtime/internal/known runtime/tensor github.com/cheggaaa/pb/v3 github.com/cheggaaa/pb/v3/termutil
+runtime/scalars:         runtime/internal/known runtime/tensor
+runtime/curves:          runtime/scalars runtime/tensor gonum.org/v1/plot/...
 # Models as users write them: only what users import.
 runtime/internal/ports:  runtime/tensor runtime/nn runtime/optim
 # A read of generated code gives what one of a tensor gives, a gonum matrix too.

@@ -76,6 +76,7 @@ import (
 //   - value: returns the tensor that a cell holds.
 //   - step, backward, mutate: enqueues work that changes cells.
 //   - limit, control: sets something, such as a bound on the queue.
+//   - output: shows or records tensors when they are known, and waits for none of them.
 //   - meta, pure, poll: waits for nothing and enqueues nothing.
 //   - callsArg: calls the function it is given: once, in a loop, or later.
 //   - printers: functions that format their last arguments, like those of package fmt. If the name ends
@@ -209,7 +210,7 @@ var words = map[string]Kind{
 	"read": Read, "wait": Wait, "waitall": WaitAll, "transfer": Transfer, "print": Print,
 	"op": Op, "view": View, "inplace": InPlace, "host": Host, "draw": Draw, "value": Value,
 	"step": Mutate, "backward": Mutate, "mutate": Mutate,
-	"limit": Control, "control": Control, "meta": Meta, "pure": Pure, "poll": Poll,
+	"limit": Control, "control": Control, "output": Output, "meta": Meta, "pure": Pure, "poll": Poll,
 }
 
 var callWords = map[string]Calls{"once": Once, "loop": Loop, "later": Later}

@@ -36,6 +36,10 @@ const (
 	Poll
 	// Control functions set something of the runtime: limits, modes.
 	Control
+	// Output functions show or record what they are given, tensors too, when it is known: they write to
+	// the outside in the order of their calls, keep no more of a tensor than a handle of their own, and
+	// never wait for one.
+	Output
 	// Host functions make a tensor of host data or of a formula alone. It
 	// depends on no other tensor, so nobody waits long for it: what they
 	// return is never called pending, although filling it may be enqueued.
@@ -85,6 +89,7 @@ var kinds = [...]string{
 	Meta:     "meta",
 	Poll:     "poll",
 	Control:  "control",
+	Output:   "output",
 	Host:     "host",
 	View:     "view",
 	Op:       "op",

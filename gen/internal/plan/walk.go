@@ -1218,6 +1218,11 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 		note(&w.e.Enqueues, c)
 		w.e.read(Loc{Kind: Cells}, c)
 		w.e.write(Loc{Kind: Cells}, c)
+	case tensorapi.Output:
+		for _, arg := range call.Args {
+			w.deep(w.f.Info.TypeOf(arg), arg, false)
+		}
+		w.e.write(Loc{Kind: World}, cause(call, "writes to the outside"))
 	case tensorapi.WaitAll:
 		note(&w.e.Barrier, cause(call, "calls %s, which waits for everything", name(fn)).as(Blocks))
 	default: // Poll, Control, Call

@@ -15,7 +15,10 @@ import (
 )
 
 // The packages whose functions users call, and the import path of the module.
-var userPackages = []string{"runtime", "runtime/nn", "runtime/optim", "runtime/tensor"}
+var userPackages = []string{
+	"runtime", "runtime/nn", "runtime/optim", "runtime/tensor",
+	"runtime/curves", "runtime/progress", "runtime/scalars",
+}
 
 const module = "github.com/asyncgen/asyncgen"
 
@@ -32,6 +35,7 @@ var kinds = map[string]struct {
 	"meta":    {"Meta", true},
 	"poll":    {"Poll", true},
 	"control": {"Control", false},
+	"output":  {"Output", false},
 	"host":    {"Host", false},
 	"view":    {"View", true},
 	"op":      {"Op", false},
