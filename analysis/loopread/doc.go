@@ -30,6 +30,9 @@
 //		total += float64(v) // everything was enqueued, and came back in one read
 //	}
 //
+// What only has to be recorded or shown is given to package scalars or progress as the tensor that it is:
+// w.Add(step, "loss", loss) keeps a handle, and writes the value when it is known.
+//
 // The generator makes the same of the loop as it stands, with bounded memory:
 // mark the function //asyncgen:kernel.
 //

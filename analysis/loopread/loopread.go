@@ -34,6 +34,9 @@ func remedy(s *sites.Site) string {
 	if s.Why != "" {
 		return "; " + s.Why
 	}
+	if s.Uses == sites.Recorded {
+		return "; give the tensor itself to what records it, which waits for nothing"
+	}
 	if s.Uses&^sites.Printed == sites.Kept {
 		return " (its value is only kept); keep the tensors and read them after the loop"
 	}

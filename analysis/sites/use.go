@@ -24,6 +24,7 @@ const (
 	Decides                  // it decides what the loop does next
 	Computes                 // it becomes the operand of a tensor operation
 	Passed                   // given to a function, returned, used in another way
+	Recorded                 // given to an output of the library, which takes tensors as well
 )
 
 // A Place is one use of a value.
@@ -189,6 +190,8 @@ func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
 	switch c.API.Kind {
 	case tensorapi.Op, tensorapi.Draw, tensorapi.Host, tensorapi.Mutate, tensorapi.View:
 		return Computes, false
+	case tensorapi.Output:
+		return Recorded, false
 	}
 	if _, ok := c.Printer(); ok {
 		return Printed, false
