@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// An events is a sink that TensorBoard reads: a file of records, as TensorFlow frames them, with messages Event of
-// tensorboard/compat/proto/event.proto in the encoding of protocol buffers. A record is
+// An events is a sink that TensorBoard reads: a file of records, as TensorFlow frames them. Each holds a message Event of
+// TensorFlow's event.proto, in the encoding of protocol buffers. A record is
 //
 //	uint64 length, uint32 masked CRC of it, data, uint32 masked CRC of the data
 //
@@ -39,9 +39,9 @@ func openEvents(dir string, resume int) (sink, error) {
 		return nil, err
 	}
 	e := &events{newFile(f)}
-	err = e.put(record(event(now, 0, textField(nil, 3, "brain.Event:2")))) // file_version
+	err = e.put(record(versionEvent(now)))
 	if err == nil && resume > 0 {
-		err = e.put(record(event(now, resume, bytesField(nil, 7, []byte{1<<3 | 0, 1})))) // session_log: status START
+		err = e.put(record(startEvent(now, resume)))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -50,10 +50,27 @@ func openEvents(dir string, resume int) (sink, error) {
 }
 
 func (e *events) write(n *entry, v float64) error {
-	value := textField(nil, 1, n.name) // Summary.Value: tag
-	value = append(value, 2<<3|5)      // simple_value
-	value = binary.LittleEndian.AppendUint32(value, math.Float32bits(float32(v)))
-	return e.put(record(event(n.time, n.step, bytesField(nil, 5, bytesField(nil, 1, value))))) // summary: value
+	return e.put(record(scalarEvent(n.time, n.step, n.name, float32(v))))
+}
+
+// versionEvent is the first event of a file.
+func versionEvent(t time.Time) []byte {
+	return event(t, 0, bytesField(nil, 3, "brain.Event:2")) // file_version
+}
+
+// startEvent tells readers to forget the events of this step and later ones in files before.
+func startEvent(t time.Time, step int) []byte {
+	const start = "\x08\x01"                         // SessionLog: status START
+	return event(t, step, bytesField(nil, 7, start)) // session_log
+}
+
+// scalarEvent is an event with a number.
+func scalarEvent(t time.Time, step int, name string, v float32) []byte {
+	value := bytesField(nil, 1, name) // Summary.Value: tag
+	value = append(value, 2<<3|5)     // simple_value
+	value = binary.LittleEndian.AppendUint32(value, math.Float32bits(v))
+	summary := bytesField(nil, 1, value) // Summary: value
+	return event(t, step, bytesField(nil, 5, summary))
 }
 
 // event encodes an Event: wall_time, step, and the fields in rest.
@@ -67,10 +84,8 @@ func event(t time.Time, step int, rest []byte) []byte {
 	return append(b, rest...)
 }
 
-func textField(b []byte, field byte, s string) []byte { return bytesField(b, field, []byte(s)) }
-
 // bytesField appends a field with a length: a text, or a message.
-func bytesField(b []byte, field byte, data []byte) []byte {
+func bytesField[T string | []byte](b []byte, field byte, data T) []byte {
 	b = append(b, field<<3|2)
 	b = binary.AppendUvarint(b, uint64(len(data)))
 	return append(b, data...)
@@ -86,8 +101,8 @@ func record(data []byte) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is the CRC-32C of data as TensorFlow stores it: rotated, and with an offset, so that the CRC of data that holds
-// its own CRC is not always the same.
+// masked is the CRC-32C of data as TensorFlow stores it: rotated, and with an offset, since to compute the CRC of data that
+// holds its own CRC is no good check.
 func masked(data []byte) uint32 {
 	c := crc32.Checksum(data, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

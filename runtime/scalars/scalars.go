@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/asyncgen/asyncgen/runtime/internal/known"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -122,13 +123,13 @@ func Open(o Options) (*Writer, error) {
 // operation does that finds the queue full. Add returns no error: the operation that should have computed the number
 // may fail, and so may a file. Close returns the first error, and what can be written is written.
 //
-// Add panics with a [tensor.Mistake] if the name is empty or has control characters, if the value is not such a number,
+// Add panics with a [tensor.Mistake] if the name is empty, no UTF-8 or has control characters, if the value is not such a number,
 // and after Close.
 //
 //asyncgen:api output
 //go:noinline
 func (w *Writer) Add(step int, name string, value any) {
-	if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
+	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		wrong("Add", "%q can't be a name", name)
 	}
 	w.mu.Lock()
