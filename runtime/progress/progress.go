@@ -106,7 +106,7 @@ func New(total int, o Options) *Bar {
 	if o.Label != "" {
 		b.bar.Set("label", printable(o.Label)+" ")
 	}
-	template := `{{string . "label"}}{{counters . "%s/%s" "%s steps"}}`
+	template := `{{string . "label"}}{{counters . "%s/%s" "%[1]s steps"}}`
 	if total > 0 && b.terminal {
 		template += ` {{bar . "[" "=" ">" "_" "]"}}`
 	}
@@ -155,13 +155,15 @@ func (b *Bar) Step(values ...any) {
 	if len(values)%2 != 0 {
 		wrong("Step", "%d arguments are not pairs of a name and a number", len(values))
 	}
-	for i := 0; i < len(values); i += 2 {
-		if name, ok := values[i].(string); !ok || name == "" {
-			wrong("Step", "argument %d is no name: %v", i, values[i])
+	numbers := make([]known.Number, len(values)/2)
+	for i := range numbers {
+		if name, ok := values[2*i].(string); !ok || name == "" {
+			wrong("Step", "argument %d is no name: %v", 2*i, values[2*i])
 		}
+		numbers[i] = known.Of("progress", "Step", values[2*i+1])
 	}
-	for i := 0; i < len(values); i += 2 {
-		b.value(values[i].(string)).add(known.Of("progress", "Step", values[i+1]))
+	for i, n := range numbers {
+		b.value(values[2*i].(string)).add(n)
 	}
 	b.done++
 	every := elsewhere

@@ -29,6 +29,7 @@ func Of(pkg, fn string, v any) Number {
 		if v == nil {
 			wrong(pkg, fn, "the tensor is nil")
 		}
+		v.Ready() // panics if the handle is dead, or that of a row of a batch
 		if v.Size() != 1 {
 			panic(&tensor.Mistake{Package: pkg, Op: fn, Text: "a tensor with one element is needed", Shapes: []device.Shape{v.Shape()}, DTypes: []device.DType{v.DType()}})
 		}
