@@ -40,8 +40,9 @@ type Figure struct {
 	Y     string // that of the vertical one; "": the name of the series, if there is one series
 	// LogY makes the vertical axis logarithmic. Values that are not positive are left out.
 	LogY bool
-	// Smooth is the weight of the past in a moving average of the values, at least 0 and below 1. It is exponential, without a
-	// bias to 0 at the start, as TensorBoard has it. The values themselves are drawn behind it, pale.
+	// Smooth is the weight of the past in an exponential moving average of the values, without a bias to 0 at the start: at
+	// least 0 and below 1. The values themselves are drawn behind it, pale. Of series that were recorded at different
+	// intervals, it is the weight in that with the shortest; what counts in the others is how many steps have passed.
 	Smooth float64
 	// Width and Height are in pixels of 1/96 inch. 0: 720 and 440. A PNG has two pixels for each, for sharp screens.
 	Width, Height int
@@ -53,7 +54,7 @@ type Figure struct {
 func Save(path string, series []scalars.Series) error { return Figure{}.Save(path, series) }
 
 // Save draws the series into the file at path, whose name ends in .svg or .png. It makes the folder if there is none,
-// and replaces the file. A value that is NaN or infinite is a gap in its curve, and the legend says how many there are. A
+// and replaces the file. A value that is NaN, infinite or beyond 1e300 is a gap in its curve, and the legend says how many there are. A
 // series without values is in the legend only. Of a long series, each narrow column of the picture has the first,
 // lowest, highest and last value, which looks the same.
 //
@@ -73,7 +74,10 @@ func (f Figure) Save(path string, series []scalars.Series) error {
 	default:
 		return fmt.Errorf("curves: save %s: the name ends in neither .svg nor .png", path)
 	}
-	f.plot(series).Draw(draw.New(canvas))
+	page := draw.New(canvas)
+	page.SetColor(color.White)
+	page.Fill(page.Path())
+	f.plot(series).Draw(draw.Crop(page, vg.Points(10), vg.Points(-14), vg.Points(8), vg.Points(-10)))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return fmt.Errorf("curves: save %s: %w", path, err)
@@ -126,48 +130,66 @@ func (f Figure) plot(series []scalars.Series) *plot.Plot {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = rule, rule
 	p.Add(grid)
+	shortest := math.Inf(1)
+	for _, s := range series {
+		shortest = min(shortest, interval(s))
+	}
 	var all []plotter.XYs
+	var means []plot.Plotter // above all values
 	for i, s := range series {
 		parts, left := f.parts(s)
-		f.add(p, s, parts, left, palette[i%len(palette)])
 		all = append(all, parts...)
+		c := palette[i%len(palette)]
+		shade := c
+		if weight := math.Pow(f.Smooth, interval(s)/shortest); weight > 0 {
+			shade.A = 70
+			for _, part := range smooth(parts, weight) {
+				means = append(means, curve(part, c, vg.Points(1.6)))
+			}
+		}
+		for _, part := range parts {
+			p.Add(curve(part, shade, vg.Points(1.2)))
+		}
+		p.Legend.Add(f.entry(s, left), &plotter.Line{LineStyle: draw.LineStyle{Color: c, Width: vg.Points(2)}})
 	}
+	p.Add(means...)
 	f.style(p, len(series))
-	p.Legend.Top = !f.risesAtEnd(p, all)
+	if p.Legend.Top, p.Legend.YOffs = true, vg.Points(-4); f.risesAtEnd(p, all) {
+		p.Legend.Top, p.Legend.YOffs = false, vg.Points(6)
+	}
 	return p
 }
 
-// add draws a series, and puts it into the legend. parts are what of it can be drawn, left is how many values can't.
-func (f Figure) add(p *plot.Plot, s scalars.Series, parts []plotter.XYs, left int, c color.NRGBA) {
-	name := s.Name
+// interval returns how many steps there are between the values of s on average, +Inf if there are none.
+func interval(s scalars.Series) float64 {
+	n := len(s.Steps)
+	if n < 2 || s.Steps[n-1] <= s.Steps[0] {
+		return math.Inf(1)
+	}
+	return float64(s.Steps[n-1]-s.Steps[0]) / float64(n-1)
+}
+
+// entry returns what the legend says of s, of which so many values can't be drawn.
+func (f Figure) entry(s scalars.Series, left int) string {
 	switch {
 	case len(s.Values) == 0:
-		name += " (no values)"
+		return s.Name + " (no values)"
 	case left > 0 && f.LogY:
-		name += fmt.Sprintf(" (%d not positive or not finite)", left)
+		return fmt.Sprintf("%s (%d not positive or not finite)", s.Name, left)
 	case left > 0:
-		name += fmt.Sprintf(" (%d not finite)", left)
+		return fmt.Sprintf("%s (%d not finite)", s.Name, left)
 	}
-	pale := c
-	if f.Smooth > 0 {
-		pale.A = 70
-	}
-	for _, part := range parts {
-		p.Add(curve(part, pale, vg.Points(1.2)))
-	}
-	if f.Smooth > 0 {
-		for _, part := range smooth(parts, f.Smooth) {
-			p.Add(curve(part, c, vg.Points(1.6)))
-		}
-	}
-	p.Legend.Add(name, &plotter.Line{LineStyle: draw.LineStyle{Color: c, Width: vg.Points(2)}})
+	return s.Name
 }
+
+// most is the largest number that can be drawn: the arithmetic of axes overflows soon after.
+const most = 1e300
 
 // parts returns the runs of values that can be drawn, and how many values can't.
 func (f Figure) parts(s scalars.Series) (parts []plotter.XYs, left int) {
 	var part plotter.XYs
 	for i, v := range s.Values {
-		if math.IsNaN(v) || math.IsInf(v, 0) || f.LogY && v <= 0 {
+		if !(math.Abs(v) <= most) || f.LogY && v < 1/most {
 			left++
 			if part != nil {
 				parts = append(parts, part)
