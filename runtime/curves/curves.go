@@ -40,9 +40,10 @@ type Figure struct {
 	Y     string // that of the vertical one; "": the name of the series, if there is one series
 	// LogY makes the vertical axis logarithmic. Values that are not positive are left out.
 	LogY bool
-	// Smooth is the weight of the past in an exponential moving average of the values, without a bias to 0 at the start: at
-	// least 0 and below 1. The values themselves are drawn behind it, pale. Of series that were recorded at different
-	// intervals, it is the weight in that with the shortest; what counts in the others is how many steps have passed.
+	// Smooth is the weight of the past in an exponential moving average of the values, without a bias to 0 at the
+	// start: at least 0 and below 1. The values themselves are drawn behind it, pale. Of series that were recorded at
+	// different intervals, it is the weight in that with the shortest; what counts in the others is how many steps
+	// have passed.
 	Smooth float64
 	// Width and Height are in pixels of 1/96 inch. 0: 720 and 440. A PNG has two pixels for each, for sharp screens.
 	Width, Height int
@@ -54,9 +55,9 @@ type Figure struct {
 func Save(path string, series []scalars.Series) error { return Figure{}.Save(path, series) }
 
 // Save draws the series into the file at path, whose name ends in .svg or .png. It makes the folder if there is none,
-// and replaces the file. A value that is NaN, infinite or beyond 1e300 is a gap in its curve, and the legend says how many there are. A
-// series without values is in the legend only. Of a long series, each narrow column of the picture has the first,
-// lowest, highest and last value, which looks the same.
+// and replaces the file. A value that is NaN, infinite or beyond 1e300 is a gap in its curve, and the legend says how
+// many there are. A series without values is in the legend only. Of a long series, each narrow column of the picture
+// has the first, lowest, highest and last value, which looks the same.
 //
 // Save returns an error if the name ends in something else, or the file can't be written. It panics with a
 // [tensor.Mistake] if Smooth, Width or Height is out of range, or if a series has not one value for each step.
@@ -82,10 +83,12 @@ func (f Figure) Save(path string, series []scalars.Series) error {
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return fmt.Errorf("curves: save %s: %w", path, err)
 	}
+	// Few browsers have the font that the picture is laid out with. These have the same widths.
+	text := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("curves: %w", err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+	if err := os.WriteFile(path, text, 0o666); err != nil {
 		return fmt.Errorf("curves: %w", err)
 	}
 	return nil
@@ -110,7 +113,8 @@ func (f Figure) mustBeRight(series []scalars.Series) {
 	}
 }
 
-// palette has colours that people with any sort of colour vision tell apart (Okabe and Ito 2008), the dark ones first.
+// palette has colours that people with any sort of colour vision tell apart (Okabe and Ito 2008), the dark ones
+// first.
 var palette = []color.NRGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
 }
@@ -205,8 +209,8 @@ func (f Figure) parts(s scalars.Series) (parts []plotter.XYs, left int) {
 	return parts, left
 }
 
-// smooth returns the exponential moving average over all parts. Dividing by the sum of the weights removes the bias to
-// 0 at the start, as in Adam.
+// smooth returns the exponential moving average over all parts. Dividing by the sum of the weights removes the bias
+// to 0 at the start, as in Adam.
 func smooth(parts []plotter.XYs, weight float64) []plotter.XYs {
 	var mean, sum float64
 	list := make([]plotter.XYs, len(parts))
@@ -232,8 +236,8 @@ func curve(xys plotter.XYs, c color.Color, width vg.Length) plot.Plotter {
 // columns is how many columns a long curve is divided into: more than a picture has pixels.
 const columns = 1000
 
-// thinned returns the points that decide how a curve with more than 4n points looks if it is n columns wide: the first,
-// lowest, highest and last of each column (M4: Jugel and others 2014). Columns are of equally many points.
+// thinned returns the points that decide how a curve with more than 4n points looks if it is n columns wide: the
+// first, lowest, highest and last of each column (M4: Jugel and others 2014). Columns are of equally many points.
 func thinned(xys plotter.XYs, n int) plotter.XYs {
 	if len(xys) <= 4*n {
 		return xys

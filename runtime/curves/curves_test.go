@@ -56,6 +56,9 @@ func (f Figure) picture(t *testing.T, series ...scalars.Series) picture {
 		case xml.StartElement:
 			inText = token.Name.Local == "text"
 			for _, a := range token.Attr {
+				if inText && a.Name.Local == "style" && !strings.Contains(a.Value, ",sans-serif;") {
+					t.Errorf("a text has the style %s", a.Value)
+				}
 				if a.Name.Local != "style" || token.Name.Local != "path" {
 					continue
 				}

@@ -45,8 +45,8 @@ func (f Figure) style(p *plot.Plot, n int) {
 	}
 }
 
-// span returns the range of an axis for values from low to high: 0 to 1 if there are none, with room by around them if
-// they are as good as the same (1 if by is 0), else with a share of it at either end.
+// span returns the range of an axis for values from low to high: 0 to 1 if there are none, with room by around them
+// if they are as good as the same (1 if by is 0), else with a share of it at either end.
 func span(low, high, by, share float64) (float64, float64) {
 	switch {
 	case low > high:
@@ -59,8 +59,8 @@ func span(low, high, by, share float64) (float64, float64) {
 	return low - by, high + by
 }
 
-// round returns multiples of a round number, 1, 2 or 5 times a power of ten, from low to high: four to ten of them, and
-// that number.
+// round returns multiples of a round number, 1, 2 or 5 times a power of ten, from low to high: four to ten of them,
+// and that number.
 func round(low, high float64) (marks []float64, step float64) {
 	step = math.Pow(10, math.Floor(math.Log10((high-low)/4)))
 	switch room := (high - low) / 4 / step; {
@@ -113,8 +113,8 @@ func commas(n int64) string {
 	return s
 }
 
-// decades marks a logarithmic axis: powers of ten, in a short range 2 and 5 times these, in a shorter one what a linear
-// axis has.
+// decades marks a logarithmic axis: powers of ten, in a short range 2 and 5 times these, in a shorter one what a
+// linear axis has.
 func decades(low, high float64) []plot.Tick {
 	first, last := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
 	width := math.Log10(high / low)

@@ -78,8 +78,8 @@ type Bar struct {
 	closed   bool
 }
 
-// A value is what Step was given under one name. Of the numbers that nobody knows yet it keeps two: the newest, and one
-// that is old enough to be known soon.
+// A value is what Step was given under one name. Of the numbers that nobody knows yet it keeps two: the newest, and
+// one that is old enough to be known soon.
 type value struct {
 	name   string
 	known  bool
@@ -88,8 +88,8 @@ type value struct {
 	kept   []known.Number // at most 2, oldest first
 }
 
-// New returns a bar of total steps, and draws it. If total is 0, the number of steps is not known: the bar counts them. New
-// panics with a [tensor.Mistake] if total is negative, or o.Start is.
+// New returns a bar of total steps, and draws it. If total is 0, the number of steps is not known: the bar counts
+// them. New panics with a [tensor.Mistake] if total is negative, or o.Start is.
 //
 //asyncgen:api control
 func New(total int, o Options) *Bar {
@@ -134,14 +134,14 @@ func printable(s string) string {
 	}, s)
 }
 
-// Step counts a step. Values are pairs of a name and a number to show: a tensor with one element, or a float64, float32,
-// int, int64 or int32. A name keeps its place and its latest value until Step gets another.
+// Step counts a step. Values are pairs of a name and a number to show: a tensor with one element, or a float64,
+// float32, int, int64 or int32. A name keeps its place and its latest value until Step gets another.
 //
-// Step never waits, for a device or for anything else but the writer. It shows the newest value that is known. For each
-// name it keeps two handles at most of values that are not, and lets go of those that were overtaken; the program may
-// declare its own handles [tensor.Dead]. A value whose operation failed is shown as "failed"; the error is left to
-// whoever reads the tensor. Step lets the engine compute nothing. On a device whose memory the host can't reach it
-// enqueues a copy of a number now and then, when that has been computed.
+// Step never waits, for a device or for anything else but the writer. It shows the newest value that is known. For
+// each name it keeps two handles at most of values that are not, and lets go of those that were overtaken; the
+// program may declare its own handles [tensor.Dead]. A value whose operation failed is shown as "failed"; the error
+// is left to whoever reads the tensor. Step lets the engine compute nothing. On a device whose memory the host can't
+// reach it enqueues a copy of a number now and then, when that has been computed.
 //
 // Step panics with a [tensor.Mistake] if a value has no name or is not such a number, and after Close.
 //
@@ -271,9 +271,9 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'f', max(0, 2-int(math.Floor(math.Log10(x)))), 64)
 }
 
-// Close draws the bar as it is, with the mean rate and the time that it took, and ends its line. It does not wait: what
-// is not known yet is not shown. A Bar may be closed again, which does nothing. Defer Close, so that the line ends when
-// the loop is left by a return or a panic, too.
+// Close draws the bar as it is, with the mean rate and the time that it took, and ends its line. It does not wait:
+// what is not known yet is not shown. A Bar may be closed again, which does nothing. Defer Close, so that the line
+// ends when the loop is left by a return or a panic, too.
 //
 //asyncgen:api output
 func (b *Bar) Close() {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// An events is a sink that TensorBoard reads: a file of records, as TensorFlow frames them. Each holds a message Event of
-// TensorFlow's event.proto, in the encoding of protocol buffers. A record is
+// An events is a sink that TensorBoard reads: a file of records, as TensorFlow frames them. Each holds a message
+// Event of TensorFlow's event.proto, in the encoding of protocol buffers. A record is
 //
 //	uint64 length, uint32 masked CRC of it, data, uint32 masked CRC of the data
 //
@@ -101,8 +101,8 @@ func record(data []byte) []byte {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// masked is the CRC-32C of data as TensorFlow stores it: rotated, and with an offset, since to compute the CRC of data that
-// holds its own CRC is no good check.
+// masked is the CRC-32C of data as TensorFlow stores it: rotated, and with an offset, since to compute the CRC of
+// data that holds its own CRC is no good check.
 func masked(data []byte) uint32 {
 	c := crc32.Checksum(data, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// A sink is a file that numbers are written to. After an error it takes no more, and returns nothing but what close finds.
+// A sink is a file that numbers are written to. After an error it takes no more, and returns nothing but what close
+// finds.
 type sink interface {
 	write(e *entry, v float64) error
 	flush() error
@@ -59,7 +60,8 @@ const stamp = "2006-01-02T15:04:05.000Z"
 // header is the first line of CSV files.
 const header = "step,name,value,time\n"
 
-// openLines opens a file of lines for appending, of which the first begins with start. It removes half a line at the end.
+// openLines opens a file of lines for appending, of which the first begins with start. It removes half a line at the
+// end.
 func openLines(path, start string) (file, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return file{}, err

@@ -13,9 +13,9 @@ import (
 )
 
 // Read returns what Writers have written to a CSV file or a file of JSON lines, in the order in which the names first
-// appear. Where the steps of a name go back, a run went on from an earlier state: what was recorded before from there on is left
-// out. Half a line at the end, which a crash has left, is ignored. Any other line that a Writer doesn't write is an
-// error, with its number; what was read before is returned with it.
+// appear. Where the steps of a name go back or stay, a run went on from an earlier state: what was recorded of this
+// step and later ones is left out. Half a line at the end, which a crash has left, is ignored. Any other line that a
+// Writer doesn't write is an error, with its number; what was read before is returned with it.
 //
 //asyncgen:api control
 func Read(path string) ([]Series, error) {

@@ -29,8 +29,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Options say where a [Writer] writes. The zero Options are those of a Writer that only collects, for [Writer.Series].
-// Folders that do not exist are made.
+// Options say where a [Writer] writes. The zero Options are those of a Writer that only collects, for
+// [Writer.Series]. Folders that do not exist are made. Values that were computed in 32 bits or less have as many
+// digits as tell float32s apart.
 type Options struct {
 	// CSV is a file with a line for each number, below a header: step,name,value,time. Values are NaN, +Inf and -Inf
 	// where they are not finite. Times are as in RFC 3339, in UTC.
@@ -39,7 +40,8 @@ type Options struct {
 	// "time":"2006-01-02T15:04:05.000Z"}. Numbers that JSON can't express are the strings "NaN", "Infinity" and
 	// "-Infinity", as in the JSON of protocol buffers.
 	JSONLines string
-	// TensorBoard is a folder, the run. Each Writer has an event file of its own in it. TensorBoard keeps 32 bits of a value.
+	// TensorBoard is a folder, the run. Each Writer has an event file of its own in it. TensorBoard keeps 32 bits of a
+	// value.
 	TensorBoard string
 	// Resume is the step at which a run goes on that was interrupted, or 0. TensorBoard forgets what older event files
 	// in the folder say of this step and later ones. Readers of the other files see that steps go back: [Read] takes
@@ -51,13 +53,13 @@ type Options struct {
 const (
 	// flushAfter is how long a number that is known may stay in the memory of the process.
 	flushAfter = time.Second
-	// mostPending is how many numbers may be unknown. The engine's own bound on operations in flight is lower, so
-	// that a loop with a few numbers in each iteration doesn't get here.
+	// mostPending is how many numbers may be unknown. The engine's own bound on operations in flight is lower, so that
+	// a loop with a few numbers in each iteration doesn't get here.
 	mostPending = 4096
 )
 
-// A Writer records numbers. Several goroutines may use it. It has no goroutine: Add looks which numbers have become
-// known, and so does a timer while there are any that are not in the files.
+// A Writer records numbers. Several goroutines may use it. It waits for none of them: Add looks which have become
+// known, and so does a timer, each second, while there are any that are not in the files.
 type Writer struct {
 	mu      sync.Mutex // guards all below
 	sinks   []sink
@@ -114,17 +116,17 @@ func Open(o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Add records a number under a name: a tensor with one element, or a float64, float32, int, int64 or int32. Of a tensor
-// it keeps a handle, so that the program may declare its own [tensor.Dead], and writes the number when it is known.
-// Numbers are written in the order of the calls; one that is not known yet holds up those behind it. Steps of a name
-// usually grow, but need not.
+// Add records a number under a name: a tensor with one element, or a float64, float32, int, int64 or int32. Of a
+// tensor it keeps a handle, so that the program may declare its own [tensor.Dead], and writes the number when it is
+// known. Numbers are written in the order of the calls; one that is not known yet holds up those behind it. Steps of
+// a name usually grow, but need not.
 //
 // Add does not wait for the device unless 4096 numbers are unknown: then it waits until the oldest is known, as an
 // operation does that finds the queue full. Add returns no error: the operation that should have computed the number
 // may fail, and so may a file. Close returns the first error, and what can be written is written.
 //
-// Add panics with a [tensor.Mistake] if the name is empty, no UTF-8 or has control characters, if the value is not such a number,
-// and after Close.
+// Add panics with a [tensor.Mistake] if the name is empty, no UTF-8 or has control characters, if the value is not
+// such a number, and after Close.
 //
 //asyncgen:api output
 //go:noinline
@@ -205,10 +207,10 @@ func (w *Writer) note(err error) {
 	}
 }
 
-// Series returns the numbers with the given names that are known so far, one Series for each name; without names it returns
-// all, in the order in which the names were first added. A name of which no number is known has an empty Series. The
-// Writer keeps 16 bytes for each number since Open; what an earlier run has left in the files is for [Read]. Series does
-// not wait. After Close it returns all.
+// Series returns the numbers with the given names that are known so far, one Series for each name; without names it
+// returns all, in the order in which the names were first added. A name of which no number is known has an empty
+// Series. The Writer keeps 16 bytes for each number since Open; what an earlier run has left in the files is for
+// [Read]. Series does not wait. After Close it returns all.
 //
 //asyncgen:api poll
 func (w *Writer) Series(names ...string) []Series {
@@ -233,9 +235,9 @@ func (w *Writer) Series(names ...string) []Series {
 
 func (s *Series) clone() Series { return Series{s.Name, slices.Clone(s.Steps), slices.Clone(s.Values)} }
 
-// Close waits until all numbers are known, writes them, and closes the files. It returns the first error of all that the
-// Writer did: an operation that failed, as an *asyncrt.OpError with its line, or a file. The files are closed anyway.
-// A Writer may be closed again, which returns the same error.
+// Close waits until all numbers are known, writes them, and closes the files. It returns the first error of all that
+// the Writer did: an operation that failed, as an *asyncrt.OpError with its line, or a file. The files are closed
+// anyway. A Writer may be closed again, which returns the same error.
 //
 //asyncgen:api waitall
 //go:noinline

@@ -1,5 +1,5 @@
-// Package known keeps numbers that a device may still be computing, for what shows or records them when they are known.
-// Nothing in it waits but [Number.Wait].
+// Package known keeps numbers that a device may still be computing, for what shows or records them when they are
+// known. Nothing in it waits but [Number.Wait].
 package known
 
 import (
@@ -20,9 +20,9 @@ type Number struct {
 	err    error
 }
 
-// Of returns the number that v is: a tensor with one element, or a number of Go. It keeps a handle of its
-// own of a tensor, without its history, so that the program may declare its handle dead. Of panics with a [tensor.Mistake]
-// of the package and function with the given names if v is nothing of these. It enqueues nothing.
+// Of returns the number that v is: a tensor with one element, or a number of Go. It keeps a handle of its own of a
+// tensor, without its history, so that the program may declare its handle dead. Of panics with a [tensor.Mistake] of
+// the package and function with the given names if v is nothing of these. It enqueues nothing.
 func Of(pkg, fn string, v any) Number {
 	switch v := v.(type) {
 	case *tensor.Tensor:
