@@ -36,9 +36,9 @@ const (
 	Poll
 	// Control functions set something of the runtime: limits, modes.
 	Control
-	// Output functions show or record what they are given, tensors too, when it is known: they write to
-	// the outside in the order of their calls, keep no more of a tensor than a handle of their own, and
-	// never wait for one.
+	// Output functions show or record what they are given, tensors too, when it is known. They write to
+	// the outside in the order of their calls, keep a handle of their own, and wait for nothing but room
+	// for it.
 	Output
 	// Host functions make a tensor of host data or of a formula alone. It
 	// depends on no other tensor, so nobody waits long for it: what they

@@ -53,8 +53,8 @@ type Options struct {
 const (
 	// flushAfter is how long a number that is known may stay in the memory of the process.
 	flushAfter = time.Second
-	// mostPending is how many numbers may be unknown. The engine's own bound on operations in flight is lower, so that
-	// a loop with a few numbers in each iteration doesn't get here.
+	// mostPending is how many numbers may be unknown. The engine has at most as many operations of a device in flight,
+	// so a loop gets here only if it records the results of slow ones several times.
 	mostPending = 4096
 )
 
@@ -122,7 +122,8 @@ func Open(o Options) (*Writer, error) {
 // a name usually grow, but need not.
 //
 // Add does not wait for the device unless 4096 numbers are unknown: then it waits until the oldest is known, as an
-// operation does that finds the queue full. Add returns no error: the operation that should have computed the number
+// operation does that finds the queue full. On a device whose memory the host can't reach it enqueues a copy of the
+// number. Add returns no error: the operation that should have computed the number
 // may fail, and so may a file. Close returns the first error, and what can be written is written.
 //
 // Add panics with a [tensor.Mistake] if the name is empty, no UTF-8 or has control characters, if the value is not
@@ -139,7 +140,9 @@ func (w *Writer) Add(step int, name string, value any) {
 	if w.closed {
 		wrong("Add", "the Writer is closed")
 	}
-	w.pending = append(w.pending, entry{step, name, time.Now(), known.Of("scalars", "Add", value)})
+	n := known.Of("scalars", "Add", value)
+	n.Fetch()
+	w.pending = append(w.pending, entry{step, name, time.Now(), n})
 	w.poll()
 	if len(w.pending) > mostPending {
 		w.pending[0].number.Wait()

@@ -180,22 +180,35 @@ func isIn(function string) bool {
 
 // Close returns the error of an operation, with its line, and what else there is is written.
 func TestFailedOperation(t *testing.T) {
-	w := open(t, scalars.Options{CSV: filepath.Join(t.TempDir(), "a", "b", "s.csv")})
-	zero, one := tensor.FullInt(0, 1), tensor.FullInt(1, 1)
-	w.Add(1, "good", one)
-	w.Add(2, "bad", one.Div(zero))
-	w.Add(3, "worse", zero.Div(zero))
-	w.Add(4, "good", one.Div(one))
-	err := w.Close()
-	var failed *asyncrt.OpError
-	if !errors.As(err, &failed) || !strings.HasPrefix(err.Error(), "scalars: bad of step 2: ") || !strings.Contains(err.Error(), "scalars_test.go:") {
-		t.Errorf("Close returns %v", err)
-	}
-	if again := w.Close(); again != err {
-		t.Errorf("Close again returns %v", again)
-	}
-	if got := show(w.Series()); got != "[{good [1 4] [1 1]}]" {
-		t.Errorf("the series are %v", got)
+	for _, name := range devicetest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			on, err := device.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := open(t, scalars.Options{CSV: filepath.Join(t.TempDir(), "a", "b", "s.csv")})
+			zero, one := tensor.On(on).FullInt(0, 1), tensor.On(on).FullInt(1, 1)
+			w.Add(1, "good", one)
+			bad := one.Div(zero)
+			w.Add(2, "bad", bad)
+			w.Add(3, "worse", zero.Div(zero))
+			w.Add(4, "good", one.Div(one))
+			err = w.Close()
+			var failed *asyncrt.OpError
+			if !errors.As(err, &failed) || !strings.HasPrefix(err.Error(), "scalars: bad of step 2: ") {
+				t.Errorf("Close returns %v", err)
+			}
+			var itself *asyncrt.OpError
+			if !errors.As(bad.Wait(), &itself) || failed != nil && (failed.File != itself.File || failed.Line != itself.Line || failed.Line == 0) {
+				t.Errorf("Close returns %v, the operation %v", failed, itself)
+			}
+			if again := w.Close(); again != err {
+				t.Errorf("Close again returns %v", again)
+			}
+			if got := show(w.Series()); got != "[{good [1 4] [1 1]}]" {
+				t.Errorf("the series are %v", got)
+			}
+		})
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 // A Number is a number of the program, or one that a device may still be computing. It is used by one goroutine at a
 // time.
 type Number struct {
-	t      *tensor.Tensor // a handle of its own; nil if the number is known
-	copied bool           // t is the copy in memory that the host reaches
-	v      float64
-	single bool // the number was computed in at most 32 bits
-	err    error
+	t       *tensor.Tensor // a handle of its own; nil if the number is known
+	fetched bool           // t is a copy in memory that the host reaches
+	v       float64
+	single  bool // the number was computed in at most 32 bits
+	err     error
 }
 
 // Of returns the number that v is: a tensor with one element, or a number of Go. It keeps a handle of its own of a
@@ -51,8 +51,18 @@ func Of(pkg, fn string, v any) Number {
 
 func wrong(pkg, fn, text string) { panic(&tensor.Mistake{Package: pkg, Op: fn, Text: text}) }
 
+// Fetch enqueues a copy of a number that is in memory which the host can't reach, if there is none yet.
+func (n *Number) Fetch() {
+	if n.t == nil || n.fetched || n.t.Device().Caps().HostMemory {
+		return
+	}
+	c := n.t.To(device.CPU())
+	tensor.Dead(n.t)
+	n.t, n.fetched = c, true
+}
+
 // Known reports whether the number is known, or will never be because its operation failed. It never waits. If the
-// number is in memory that the host can't reach, the first call after it was computed enqueues a copy of it.
+// number has to be fetched first, and is computed, Known does that.
 func (n *Number) Known() bool {
 	if n.t == nil {
 		return true
@@ -60,13 +70,8 @@ func (n *Number) Known() bool {
 	if !n.t.Ready() {
 		return false
 	}
-	if !n.copied && !n.t.Device().Caps().HostMemory && n.t.Wait() == nil {
-		c := n.t.To(device.CPU())
-		tensor.Dead(n.t)
-		n.t, n.copied = c, true
-		if !n.t.Ready() {
-			return false
-		}
+	if n.Fetch(); !n.t.Ready() {
+		return false
 	}
 	n.Wait()
 	return true
