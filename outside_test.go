@@ -58,7 +58,13 @@ gen/overlay/overlay.go os.WriteFile               in that folder
 internal/docpages/main.go os.MkdirAll            docs of this module
 internal/docpages/main.go os.WriteFile           files of this module
 runtime/asynctest/asynctest.go os.CreateTemp      a new file
+runtime/curves/curves.go os.MkdirAll              of the picture that the program names
+runtime/curves/curves.go os.WriteFile             that picture
 runtime/op/opgen/main.go os.WriteFile             files of this module
+runtime/scalars/events.go os.MkdirAll             the folder that the program names
+runtime/scalars/events.go os.OpenFile             a new file in it; of the host's name only what follows the last slash
+runtime/scalars/lines.go os.MkdirAll              of the file that the program names
+runtime/scalars/lines.go os.OpenFile              that file, if it is empty or has our header; only appended to, but for half a line
 `
 
 // leaves are the calls by which a process starts programs, or makes, changes or replaces files.
