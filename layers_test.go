@@ -108,6 +108,9 @@ runtime/op              -> runtime/internal/engine
 analysis/...            -> runtime/... device device/kernel device/cpu device/sim
 gen/...                 -> runtime/... device device/kernel device/cpu device/sim
 runtime/...             -> github.com/ebitengine/purego
+runtime/nn              -> gonum.org/v1/plot/... github.com/cheggaaa/pb/...
+runtime/scalars         -> gonum.org/v1/plot/... github.com/cheggaaa/pb/...
+runtime/progress        -> gonum.org/v1/plot/...
 cmd/...                 -> github.com/ebitengine/purego
 `
 

@@ -18,7 +18,8 @@
 //	epoch 1 120/400 30% 41.3 steps/s 7s left, loss 0.2153
 //
 // The line has no colours and no letters besides ASCII, the cursor is always visible, and no mode of the terminal is
-// changed. So there is nothing to restore if the program is interrupted. Close ends the line.
+// changed. So there is nothing to restore if the program is interrupted. Close ends the line; what else the program
+// writes to the terminal before that begins in the middle of it.
 //
 // The package records nothing: see package scalars.
 package progress

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // A sink is a file that numbers are written to. After an error it takes no more, and returns nothing but what close
@@ -142,10 +141,10 @@ func (c *csvFile) write(e *entry, v float64) error {
 
 // A line is an object in a file of JSON lines.
 type line struct {
-	Step  int       `json:"step"`
-	Name  string    `json:"name"`
-	Value any       `json:"value"`
-	Time  time.Time `json:"time"`
+	Step  int    `json:"step"`
+	Name  string `json:"name"`
+	Value any    `json:"value"`
+	Time  string `json:"time"`
 }
 
 // A jsonFile is a sink of JSON lines.
@@ -157,7 +156,7 @@ func openJSONLines(path string) (sink, error) {
 }
 
 func (j *jsonFile) write(e *entry, v float64) error {
-	text, err := json.Marshal(line{e.step, e.name, jsonNumber(v, e.number.Bits()), e.time.UTC().Truncate(time.Millisecond)})
+	text, err := json.Marshal(line{e.step, e.name, jsonNumber(v, e.number.Bits()), e.time.UTC().Format(stamp)})
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,8 @@ import (
 )
 
 // Options say where a [Writer] writes. The zero Options are those of a Writer that only collects, for
-// [Writer.Series]. Folders that do not exist are made. Values that were computed in 32 bits or less have as many
-// digits as tell float32s apart.
+// [Writer.Series]. Folders that do not exist are made. Floats of 32 bits or less have as many digits as tell
+// float32s apart.
 type Options struct {
 	// CSV is a file with a line for each number, below a header: step,name,value,time. Values are NaN, +Inf and -Inf
 	// where they are not finite. Times are as in RFC 3339, in UTC.
@@ -181,7 +181,8 @@ func (w *Writer) poll() {
 		w.write(&w.pending[n])
 		n++
 	}
-	w.pending = slices.Delete(w.pending, 0, n)
+	clear(w.pending[:n])
+	w.pending = w.pending[n:]
 }
 
 // write writes a number that is known. The caller holds mu.

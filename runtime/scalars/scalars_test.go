@@ -255,6 +255,7 @@ func add(w *scalars.Writer, from int) {
 	w.Add(from+4, "loss", math.Inf(1))
 	w.Add(from+5, "loss", math.Inf(-1))
 	w.Add(from+5, "epoch ü", int32(-3))
+	w.Add(from+6, "int32", tensor.FullInt(1<<24+1, 1).As(tensor.Int32))
 }
 
 // What is written is read again, whichever the form, also if a run was interrupted in the middle of a line and went on
@@ -327,7 +328,7 @@ func TestJSONLines(t *testing.T) {
 		}
 		values = append(values, fmt.Sprint(line.Value))
 	}
-	if got, want := strings.Join(values, " "), "0.1 0.1 0.30004883 9.007199254740994e+15 NaN NaN Infinity -Infinity -3"; got != want {
+	if got, want := strings.Join(values, " "), "0.1 0.1 0.30004883 9.007199254740994e+15 NaN NaN Infinity -Infinity -3 1.6777217e+07"; got != want {
 		t.Errorf("the values are %s, want %s", got, want)
 	}
 }
@@ -470,6 +471,7 @@ func TestTensorBoard(t *testing.T) {
 		`a "b", c`: {"10:0.100"},
 		"count":    {"11:90071"},
 		"epoch ü":  {"15:-3.0"},
+		"int32":    {"16:16777"},
 	}
 	want["loss"][1] = read()["loss"][1] // float16
 	if got := read(); !reflect.DeepEqual(got, want) {

@@ -16,7 +16,7 @@ type Number struct {
 	t       *tensor.Tensor // a handle of its own; nil if the number is known
 	fetched bool           // t is a copy in memory that the host reaches
 	v       float64
-	single  bool // the number was computed in at most 32 bits
+	single  bool // it was computed as a float of at most 32 bits
 	err     error
 }
 
@@ -33,7 +33,7 @@ func Of(pkg, fn string, v any) Number {
 		if v.Size() != 1 {
 			panic(&tensor.Mistake{Package: pkg, Op: fn, Text: "a tensor with one element is needed", Shapes: []device.Shape{v.Shape()}, DTypes: []device.DType{v.DType()}})
 		}
-		return Number{t: v.Detach(), single: v.DType() != tensor.Float64 && v.DType() != tensor.Int64}
+		return Number{t: v.Detach(), single: v.DType().IsFloat() && v.DType() != tensor.Float64}
 	case float64:
 		return Number{v: v}
 	case float32:
