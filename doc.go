@@ -27,6 +27,7 @@
 //	runtime/op/opgen         writes what derives from these definitions
 //	runtime/internal/tape    reverse-mode differentiation over them
 //	runtime/tensor           Tensor: creation, operations, views, reads, gradients
+//	runtime/data             data sets from memory and files, and loaders that make batches of them ahead of a loop
 //	runtime/nn               layers and losses, on one device or on several
 //	runtime/optim            optimisers, schedules of rates, clipping, averages of weights
 //	runtime/internal/known   numbers that a device may still be computing, for the next two

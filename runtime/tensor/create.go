@@ -70,6 +70,19 @@ func Of[T device.Element](data []T, shape ...int) *Tensor {
 	return upload(device.Device{}, slices.Clone(data), s)
 }
 
+// Adopt is Of on a device, without a copy: the memory of data belongs to the tensor from now on. Neither read nor change
+// data afterwards: where the tensor is computed with, and when it is copied to a device, is not for the caller to know.
+//
+//asyncgen:api host
+//go:noinline
+func Adopt[T device.Element](dev device.Device, data []T, shape ...int) *Tensor {
+	s, m := shapeOf("Adopt", data, device.DTypeOf[T](), shape)
+	if m != nil {
+		panic(m)
+	}
+	return upload(dev, data, s)
+}
+
 func from[T Source](name string, dev device.Device, data []T, shape []int) *Tensor {
 	s, m := shapeOf(name, data, dtypeFrom[T](), shape)
 	if m != nil {

@@ -16,8 +16,8 @@ import (
 
 // The packages whose functions users call, and the import path of the module.
 var userPackages = []string{
-	"runtime", "runtime/nn", "runtime/optim", "runtime/tensor",
-	"runtime/curves", "runtime/progress", "runtime/scalars",
+	"runtime", "runtime/curves", "runtime/data", "runtime/nn", "runtime/optim", "runtime/progress",
+	"runtime/scalars", "runtime/tensor",
 }
 
 const module = "github.com/asyncgen/asyncgen"
@@ -150,15 +150,30 @@ func exported(f *ast.File, pkg string) []function {
 				if !ok {
 					continue
 				}
+				params := typeParams(ts)
 				for _, m := range iface.Methods.List {
 					for _, name := range m.Names {
-						fns = append(fns, function{fmt.Sprintf("(%s.%s).%s", path, ts.Name.Name, name.Name), true, m.Doc, m.Pos()})
+						fns = append(fns, function{fmt.Sprintf("(%s.%s%s).%s", path, ts.Name.Name, params, name.Name), true, m.Doc, m.Pos()})
 					}
 				}
 			}
 		}
 	}
 	return fns
+}
+
+// typeParams lists the type parameters of a type as FullName has them.
+func typeParams(ts *ast.TypeSpec) string {
+	if ts.TypeParams == nil {
+		return ""
+	}
+	var list []string
+	for _, field := range ts.TypeParams.List {
+		for _, name := range field.Names {
+			list = append(list, name.Name)
+		}
+	}
+	return "[" + strings.Join(list, ", ") + "]"
 }
 
 // receiver returns the type of a receiver as FullName has it. It returns false if the type is not exported.
@@ -168,8 +183,15 @@ func receiver(e ast.Expr, path string) (string, bool) {
 		star, e = "*", p.X
 	}
 	params := ""
-	if g, ok := e.(*ast.IndexExpr); ok {
+	switch g := e.(type) {
+	case *ast.IndexExpr:
 		params, e = "["+g.Index.(*ast.Ident).Name+"]", g.X
+	case *ast.IndexListExpr:
+		var list []string
+		for _, p := range g.Indices {
+			list = append(list, p.(*ast.Ident).Name)
+		}
+		params, e = "["+strings.Join(list, ", ")+"]", g.X
 	}
 	name := e.(*ast.Ident)
 	return star + path + "." + name.Name + params, name.IsExported()

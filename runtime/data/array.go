@@ -1,0 +1,112 @@
+package data
+
+import (
+	"math"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// An Array is elements in the memory of the host, in row-major order. Its first axis counts rows.
+type Array[T device.Element] struct {
+	Data  []T
+	Shape []int
+}
+
+// ArrayOf returns the elements of t as an Array. It waits for t, and panics with a [tensor.Mistake] if t has elements
+// of another type, or no axis.
+//
+//asyncgen:api read 0
+//go:noinline
+func ArrayOf[T device.Element](t *tensor.Tensor) Array[T] {
+	if t.Rank() == 0 {
+		wrong("ArrayOf", "a tensor without axes has no rows")
+	}
+	return Array[T]{Data: tensor.SliceOf[T](t), Shape: t.Shape()}
+}
+
+// Len returns the number of rows.
+//
+//asyncgen:api pure
+func (a Array[T]) Len() int {
+	if len(a.Shape) == 0 {
+		return 0
+	}
+	return a.Shape[0]
+}
+
+// Row returns row i, which shares the memory of a.
+//
+//asyncgen:api control
+func (a Array[T]) Row(i int) []T {
+	n := size(a.Shape[1:])
+	return a.Data[i*n : (i+1)*n : (i+1)*n]
+}
+
+// row is the shape of one row.
+func (a Array[T]) row() []int { return a.Shape[1:] }
+
+// must panics, about the function with the given name, unless a has rows, and as many elements as its shape says.
+func (a Array[T]) must(name string) {
+	if n := size(a.Shape); len(a.Shape) == 0 || n != len(a.Data) {
+		wrong(name, "an array of shape %v has %d elements", a.Shape, len(a.Data))
+	}
+}
+
+// size is the number of elements of a shape, or -1 if there is no such shape.
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		if d < 0 || d > 0 && n > math.MaxInt/d {
+			return -1
+		}
+		n *= d
+	}
+	return n
+}
+
+// A Pairs is a [Dataset] in memory; see [Pair].
+type Pairs[X, Y device.Element] struct {
+	x Array[X]
+	y Array[Y]
+}
+
+// Pair returns the [Dataset] whose sample i is row i of x and row i of y. It keeps both, and the caller must not change
+// them afterwards. The zero Array as y says that there are no targets. Pair panics with a [tensor.Mistake] if there are
+// not as many rows in x as in y, or if an array doesn't have as many elements as its shape says.
+//
+//	data.Pair(data.Array[float32]{inputs, []int{n, 28, 28}}, data.Array[int64]{labels, []int{n}})
+//
+//asyncgen:api pure
+func Pair[X, Y device.Element](x Array[X], y Array[Y]) *Pairs[X, Y] {
+	x.must("Pair")
+	if y.Shape == nil && y.Data == nil {
+		y.Shape = []int{x.Len(), 0}
+	}
+	y.must("Pair")
+	if x.Len() != y.Len() {
+		wrong("Pair", "%d inputs and %d targets", x.Len(), y.Len())
+	}
+	x.Shape, y.Shape = slices.Clone(x.Shape), slices.Clone(y.Shape)
+	return &Pairs[X, Y]{x, y}
+}
+
+// Len returns the number of samples.
+//
+//asyncgen:api pure
+func (p *Pairs[X, Y]) Len() int { return p.x.Len() }
+
+// Shapes returns the shapes of one input and of one target.
+//
+//asyncgen:api pure
+func (p *Pairs[X, Y]) Shapes() (x, y []int) { return p.x.row(), p.y.row() }
+
+// At writes sample i to x and y.
+//
+//asyncgen:api control
+func (p *Pairs[X, Y]) At(i int, x []X, y []Y) error {
+	copy(x, p.x.Row(i))
+	copy(y, p.y.Row(i))
+	return nil
+}
