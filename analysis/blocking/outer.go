@@ -180,15 +180,20 @@ func (pkg *Package) OverParts(m *Loop) bool {
 	return ok && computes(pkg, Iterated(pkg.Info.TypeOf(s.X)))
 }
 
-// Iterated returns the type of what a loop over a value of type t is about: the elements of a list, or
-// the last variable that an iterator yields. For other types it returns the invalid type.
+// Iterated returns the type of what a loop over a value of type t is about: the elements of a list, the
+// last variable that an iterator yields, or the one before an error. For other types it returns the
+// invalid type.
 func Iterated(t types.Type) types.Type {
 	if elem := syntax.ElementType(t); elem != nil {
 		return elem
 	}
 	if sig, ok := t.Underlying().(*types.Signature); ok && sig.Params().Len() == 1 {
 		if yield, ok := sig.Params().At(0).Type().Underlying().(*types.Signature); ok && yield.Params().Len() > 0 {
-			return yield.Params().At(yield.Params().Len() - 1).Type()
+			last := yield.Params().Len() - 1
+			if last > 0 && types.Identical(yield.Params().At(last).Type(), types.Universe.Lookup("error").Type()) {
+				last--
+			}
+			return yield.Params().At(last).Type()
 		}
 	}
 	return types.Typ[types.Invalid]

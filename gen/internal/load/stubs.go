@@ -203,7 +203,8 @@ func stubFor(name string, text []byte, names *names) []byte {
 }
 
 // dotted is a type of each package of ours that programs import with a dot, so that the import counts as used.
-var dotted = map[string]string{RuntimePath + "/tensor": "Tensor", RuntimePath + "/nn": "Module", RuntimePath + "/optim": "Optimizer"}
+var dotted = map[string]string{RuntimePath + "/tensor": "Tensor", RuntimePath + "/nn": "Module", RuntimePath + "/optim": "Optimizer",
+	RuntimePath + "/data": "Batch"}
 
 func collectPackages(n ast.Node, used map[string]bool) {
 	if fl, ok := n.(*ast.FieldList); ok && fl == nil {

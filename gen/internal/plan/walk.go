@@ -254,6 +254,11 @@ func (w *walker) rangeSteps(s *ast.RangeStmt) {
 					return
 				}
 			}
+			// An iterator of the library does in each step what its call is said to do.
+			if fn, api, kind := w.f.Callee(call); kind == CallsLibrary && (api.Kind == tensorapi.Draw || api.Kind == tensorapi.Meta) {
+				w.library(api, fn, call)
+				return
+			}
 		}
 		if e := w.iterator(s.X); e != nil {
 			w.e.addCall(e, s.X.Pos(), text(s.X))
