@@ -5,7 +5,8 @@
 // The body of a loop over an iterator runs many times, and so does a function literal that is
 // passed to something that loops, although the loop itself is in another function. A read there
 // waits for the device each time, as in any other loop. An iterator that reads the values it yields
-// is no better: whoever ranges over it gets no further than one step ahead.
+// is no better: whoever ranges over it gets no further than one step ahead. A loop over the batches of a
+// loader of package data is no hidden one: it is like a loop over a list.
 //
 // The rule reports reads in the body of a loop over an iterator, reads in function literals that
 // the callee calls in a loop, and reads whose value is yielded. The loop, or the function that

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
 )
@@ -60,7 +61,7 @@ func pattern(pkg *blocking.Package, s *Site) Pattern {
 		return Element
 	case lastWins(pkg, s) != nil:
 		return LastWins
-	case isHidden(s.Loop, pkg.Info) || isYielded(pkg, s):
+	case isHidden(pkg, s.Loop) || isYielded(pkg, s):
 		return Hidden
 	}
 	return Reading
@@ -82,10 +83,12 @@ func isDeferred(cur inspector.Cursor) bool {
 }
 
 // isHidden reports whether the function doesn't show that l is a loop: its code is called many times by
-// another function, or the loop is in an iterator.
-func isHidden(l *blocking.Loop, info *types.Info) bool {
+// another function, or the loop is in an iterator. The iterator of a library, such as a loader's, goes
+// through data as a list does, and hides nothing.
+func isHidden(pkg *blocking.Package, l *blocking.Loop) bool {
 	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
-		return syntax.IsFunc(info.TypeOf(s.X))
+		maker := pkg.Calls[syntax.AsCall(s.X)]
+		return syntax.IsFunc(pkg.Info.TypeOf(s.X)) && (maker == nil || maker.API.Kind == tensorapi.Unknown)
 	}
 	return l.Why != 0 || l.Blocks == nil && l.Func.Lit != nil && l.Func.Runs() == blocking.Looping
 }

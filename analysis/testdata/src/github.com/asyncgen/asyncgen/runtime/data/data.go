@@ -1,0 +1,16 @@
+// Package data has the signatures of the real package that the tests need.
+package data
+
+import (
+	"context"
+	"iter"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+type Batch struct{ X, Y *tensor.Tensor }
+
+type Loader struct{ _ int }
+
+func (l *Loader) All() iter.Seq2[Batch, error]                           { return nil }
+func (l *Loader) AllContext(ctx context.Context) iter.Seq2[Batch, error] { return nil }
