@@ -1,0 +1,4 @@
+package data
+
+// Resized is what tests call of resize.go.
+var Resized = resized
