@@ -78,7 +78,7 @@ func samples(t *testing.T, b data.Batch) []int64 {
 	return y
 }
 
-// Each epoch has each sample once, in the same batches for any number of workers and whatever is made in advance; epochs
+// Each epoch has each sample once, in the same batches for any number of workers and of batches made in advance. Epochs
 // and seeds differ.
 func TestOrder(t *testing.T) {
 	for _, n := range []int{0, 1, 5, 6, 97} {

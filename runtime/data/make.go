@@ -129,7 +129,8 @@ func (l *Loader) start() *maker {
 	return m
 }
 
-// partsOf is the number of parts that a batch of n samples is made in: more than there are workers, as some take longer.
+// partsOf is the number of parts that a batch of n samples is made in: more than there are workers, since some take
+// longer.
 func (m *maker) partsOf(n int) int { return min(n, 2*m.l.options.Workers) }
 
 // begin hands the next batch, if there is one, to the workers. It doesn't wait: parts has room for all that is begun.

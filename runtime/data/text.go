@@ -13,10 +13,10 @@ type TokenWindows[T uint8 | int32 | int64] struct {
 }
 
 // Windows returns the [Dataset] of windows of n tokens of a text, to train a model of language: an input is tokens, and
-// its target is the tokens that follow each of them, both of shape [n]. A window begins stride tokens after the one
-// before; 0 stands for n. Tokens are numbers: bytes, or what a tokeniser makes, such as an [Alphabet]. Windows keeps ids,
-// and the caller must not change them afterwards. It panics with a [tensor.Mistake] if n is less than 1, or stride
-// negative.
+// its target is the tokens that follow each of them, both int64 of shape [n]. A window begins stride tokens after the
+// one before; 0 stands for n. Tokens are numbers: bytes, or what a tokeniser makes, such as an [Alphabet]. Windows
+// keeps ids, and the caller must not change them afterwards. It panics with a [tensor.Mistake] if n is less than 1, or
+// stride negative.
 //
 //	set := data.Windows([]byte(text), 128, 0)
 //

@@ -70,8 +70,8 @@ func Of[T device.Element](data []T, shape ...int) *Tensor {
 	return upload(device.Device{}, slices.Clone(data), s)
 }
 
-// Adopt is Of on a device, without a copy: the memory of data belongs to the tensor from now on. Neither read nor change
-// data afterwards: where the tensor is computed with, and when it is copied to a device, is not for the caller to know.
+// Adopt is like [Of], on a given device, but copies nothing: the tensor keeps the memory of data, and the caller must not
+// change it any more. A device with memory of its own gets a copy some time later.
 //
 //asyncgen:api host
 //go:noinline

@@ -7,10 +7,32 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/sim"
 	"github.com/asyncgen/asyncgen/runtime/op"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 	"gonum.org/v1/gonum/mat"
 )
+
+// A tensor that has adopted a slice has its memory, where the host computes. Elsewhere it has its values.
+func TestAdopt(t *testing.T) {
+	bits := make([]int32, 100)
+	x := tensor.Adopt(device.CPU(), bits, 4, 25)
+	bits[26] = 7
+	if got := tensor.SliceOf[int32](x); got[26] != 7 || !slices.Equal(x.Shape(), []int{4, 25}) || x.DType() != tensor.Int32 {
+		t.Errorf("%v %v has %v", x.DType(), x.Shape(), got)
+	}
+	far := device.Wrap("sim", device.KindSimulated, sim.New(sim.Options{}))
+	y := tensor.Adopt(far, []float64{1, 2, 3})
+	if got := y.Float64s(); y.Device() != far || !slices.Equal(got, []float64{1, 2, 3}) {
+		t.Errorf("on %v: %v", y.Device(), got)
+	}
+	defer func() {
+		if m, ok := recover().(*tensor.Mistake); !ok || m.Op != "Adopt" {
+			t.Errorf("panics with %v", m)
+		}
+	}()
+	tensor.Adopt(device.CPU(), []bool{true}, 2)
+}
 
 func TestCreation(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {
