@@ -70,8 +70,8 @@ func Of[T device.Element](data []T, shape ...int) *Tensor {
 	return upload(device.Device{}, slices.Clone(data), s)
 }
 
-// Adopt is like [Of], on a given device, but copies nothing: the tensor keeps the memory of data, and the caller must not
-// change it any more. A device with memory of its own gets a copy some time later.
+// Adopt is like [Of], on a given device, but copies nothing: the tensor keeps the memory of data, and the caller must
+// not change it any more. A device with memory of its own gets a copy some time later.
 //
 //asyncgen:api host
 //go:noinline

@@ -328,7 +328,8 @@ var notTyped = map[string]string{
 	"Arange": "TestStorageMakers", "Eye": "TestStorageMakers", "Full": "TestStorageMakers", "FullInt": "TestStorageMakers", "Linspace": "TestStorageMakers",
 	"Ones": "TestStorageMakers", "Zeros": "TestStorageMakers", "Scalar": "TestStorageMakers",
 	"Rand": "TestStorageMakers", "Randn": "TestStorageMakers", "Uniform": "TestStorageMakers",
-	"From": "TestStorageReads", "FromOn": "TestStorageReads", "Of": "TestStorageReads", "TryFrom": "TestStorageReads", "FromDense": "of float64s",
+	"From": "TestStorageReads", "FromOn": "TestStorageReads", "Of": "TestStorageReads", "TryFrom": "TestStorageReads",
+	"Adopt": "TestAdopt", "FromDense": "of float64s",
 	"RandInt": "of int64s", "Permutation": "of int64s", "Bernoulli": "of zeros and ones",
 }
 
