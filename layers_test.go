@@ -55,8 +55,8 @@ runtime/internal/tape:   device device/kernel runtime/op
 # Importing tensors must be enough to compute: the devices that need nothing
 # but Go register themselves.
 runtime/tensor:          device device/kernel device/cpu device/sim runtime/internal/engine runtime/internal/tape runtime/op gonum.org/v1/gonum/mat
-# A loader makes tensors of host memory.
-runtime/data:            device runtime/tensor
+# A loader makes tensors of host memory. Where that fails, the error names the line of the loop, not one of a worker.
+runtime/data:            device runtime/internal/engine runtime/tensor
 # Losses are expressions, added up as they are computed. Steps of optimisers are expressions too.
 runtime/nn:              device device/kernel runtime/tensor
 runtime/optim:           device device/kernel runtime/tensor runtime/nn

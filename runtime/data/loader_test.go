@@ -17,7 +17,9 @@ import (
 	"testing/synctest"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/fault"
 	"github.com/asyncgen/asyncgen/device/sim"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/data"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -552,4 +554,26 @@ func TestDevices(t *testing.T) {
 	if got := data.ArrayOf[float32](tensor.On(far).Ones(2, 3)); got.Len() != 2 || !slices.Equal(got.Row(1), []float32{1, 1, 1}) {
 		t.Errorf("the array of a tensor is %v", got)
 	}
+}
+
+// A batch that doesn't come to the device has an error that names the line of the loop, though a worker has sent it.
+func TestFailedCopies(t *testing.T) {
+	broken := fault.New(sim.New(sim.Options{}))
+	far := device.Wrap("sim", device.KindSimulated, broken)
+	l := load(counted{n: 8}, 2, data.Options{Device: far})
+	broken.Arm(fault.Faults{Call: fault.Command, Rate: 1})
+	_, _, line, _ := runtime.Caller(0)
+	for b, err := range l.All() { // the line after
+		if err != nil {
+			t.Fatal(err)
+		}
+		var failed *asyncrt.OpError
+		if err := b.X.AddScalar(1).Wait(); !errors.As(err, &failed) || !errors.Is(err, fault.ErrInjected) {
+			t.Fatalf("the batch has the error %v", err)
+		}
+		if !strings.HasSuffix(failed.File, "loader_test.go") || failed.Line != line+1 {
+			t.Errorf("the error is of %s:%d, want line %d", failed.File, failed.Line, line+1)
+		}
+	}
+	_ = asyncrt.Synchronize(far)
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -120,8 +121,9 @@ func (l *Loader) start() *maker {
 	m := &maker{l: l, order: l.order()}
 	ahead := min(l.options.Prefetch, l.Len()-l.position.Batch)
 	m.parts = make(chan part, (ahead+1)*m.partsOf(l.batch))
+	caller := engine.Caller()
 	for range min(l.options.Workers, len(m.order)) {
-		m.workers.Go(m.work)
+		m.workers.Go(func() { engine.ActFor(caller, m.work) })
 	}
 	for range ahead {
 		m.begin()

@@ -88,6 +88,15 @@ func setDeputy(deputy, pc uintptr) {
 	deputies.n.Store(int32(len(deputies.pc)))
 }
 
+// ActFor calls f. What that enqueues carries the line that caller identifies, see Caller, unless the user's code
+// enqueues it.
+func ActFor(caller uintptr, f func()) {
+	me := self()
+	setDeputy(me, caller)
+	defer setDeputy(me, 0)
+	f()
+}
+
 // actFor calls f as a deputy for the call at pc and the Guess g. It returns the value that f panicked
 // with, or nil.
 func (e *Engine) actFor(pc uintptr, g *Guess, f func()) (panicked any) {
