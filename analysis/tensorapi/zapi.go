@@ -544,6 +544,7 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime.WaitIdle", WaitAll, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/curves.Save", Control, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/data.ArrayOf", Read, 0, Never, Alone, "", ""},
+	{"github.com/asyncgen/asyncgen/runtime/data.Collect", Call, 0, Once, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/data.Folds", Control, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/data.ImageFolder", Control, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/data.NewAlphabet", Pure, None, Never, Alone, "", ""},

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -12,6 +14,33 @@ import (
 type Array[T device.Element] struct {
 	Data  []T
 	Shape []int
+}
+
+// A Sample is an input and a target, each in row-major order.
+type Sample[X, Y device.Element] struct {
+	X []X
+	Y []Y
+}
+
+// Collect returns the [Dataset] of a sequence of samples, whose inputs and targets have the given shapes. It copies
+// them. It returns the first error of the sequence, or one about the first sample of another length.
+//
+//asyncgen:api call 0 once
+func Collect[X, Y device.Element](samples iter.Seq2[Sample[X, Y], error], shapeX, shapeY []int) (*Pairs[X, Y], error) {
+	x := Array[X]{Shape: append([]int{0}, shapeX...)}
+	y := Array[Y]{Shape: append([]int{0}, shapeY...)}
+	for s, err := range samples {
+		n := x.Len()
+		if err != nil {
+			return nil, fmt.Errorf("data: collect: sample %d: %w", n, err)
+		}
+		if len(s.X) != size(shapeX) || len(s.Y) != size(shapeY) {
+			return nil, fmt.Errorf("data: collect: sample %d has %d and %d elements, want shapes %v and %v", n, len(s.X), len(s.Y), shapeX, shapeY)
+		}
+		x.Data, y.Data = append(x.Data, s.X...), append(y.Data, s.Y...)
+		x.Shape[0], y.Shape[0] = n+1, n+1
+	}
+	return Pair(x, y), nil
 }
 
 // ArrayOf returns the elements of t as an Array. It waits for t, and panics with a [tensor.Mistake] if t has elements

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -65,7 +66,11 @@ func ReadCSV(r io.Reader, options ...CSVOptions) (*Table, error) {
 }
 
 func readCSV(r io.Reader, o CSVOptions) (*Table, error) {
-	in := csv.NewReader(r)
+	b := bufio.NewReader(r)
+	if mark, _ := b.Peek(3); string(mark) == "\ufeff" { // spreadsheets begin files with it
+		_, _ = b.Discard(3)
+	}
+	in := csv.NewReader(b)
 	in.Comma, in.ReuseRecord = cmp.Or(o.Comma, ','), true
 	head, err := in.Read()
 	if err == io.EOF {

@@ -17,10 +17,10 @@
 //		}
 //	}
 //
-// A [Dataset] has samples that are known by their number. There are some of arrays in memory ([Pair]), of folders of
-// images ([ImageFolder]) and of text ([Windows]), and a type of one's own needs three methods. A [Loader] makes
-// batches of it, on goroutines of its own, in an order that depends on nothing but its seed. Arrays come from files in
-// the format IDX, from CSV, from slices and from tensors.
+// A [Dataset] has samples that are known by their number. There are some of arrays in memory ([Pair]), of sequences
+// ([Collect]), of folders of images ([ImageFolder]) and of text ([Windows]), and a type of one's own needs three
+// methods. A [Loader] makes batches of it, on goroutines of its own, in an order that depends on nothing but its seed.
+// Arrays come from files in the format IDX, from CSV, from slices and from tensors.
 //
 // Files are read with care: a file that is cut off, too large or no such file at all gives an error that names it,
 // before more memory is taken than its size warrants.
@@ -37,7 +37,8 @@ import (
 )
 
 // A Dataset has samples that are known by their number. Each consists of an input, with elements of type X, and a
-// target, with elements of type Y. All inputs have one shape, and so have all targets.
+// target, with elements of type Y. All inputs have one shape, and so have all targets: sequences of several lengths are
+// padded by At.
 //
 // A Loader calls At from several goroutines at once, and the other methods when it is made.
 type Dataset[X, Y device.Element] interface {

@@ -223,7 +223,7 @@ func TestCSV(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", table, err, want)
 	}
 
-	table, err = data.ReadCSV(strings.NewReader("k\n10\n9\n-1\n10\n"), data.CSVOptions{Class: "k"})
+	table, err = data.ReadCSV(strings.NewReader("\ufeff\"k\"\n10\n9\n-1\n10\n"), data.CSVOptions{Class: "k"})
 	if err != nil || !slices.Equal(table.Classes, []string{"-1", "9", "10"}) || !slices.Equal(table.Class.Data, []int64{2, 1, 0, 2}) {
 		t.Errorf("labels that are integers: %+v, %v", table, err)
 	}

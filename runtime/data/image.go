@@ -42,8 +42,8 @@ type Images[T uint8 | float32] struct {
 
 // ImageFolder returns the [Dataset] of the images in the folders at the root of files, one for each class, at whatever
 // depth: the files whose names end in .png, .jpg, .jpeg or .gif. An input is channels × height × width of a
-// uint8, or of a float32 from 0 to 1; a target is the number of a class. Transparency is left out, and of a GIF
-// with several frames the first one is taken.
+// uint8, or of a float32 from 0 to 1; a target is the number of a class. Transparency is left out, tags that turn a
+// photo are not looked at, and of a GIF with several frames the first one is taken.
 //
 //	set, err := data.ImageFolder[uint8](os.DirFS("flowers"), data.ImageOptions{Height: 64, Width: 64})
 //

@@ -504,7 +504,7 @@ func TestErrors(t *testing.T) {
 }
 
 // A panic of the data set comes out of the loop, at its batch, with the stack of where it was. So does the end of the
-// goroutine that calls it.
+// goroutine that calls it. No goroutine is left then: synctest.Test waits for all.
 func TestPanics(t *testing.T) {
 	cause := errors.New("broken")
 	for _, workers := range []int{1, 3} {
@@ -515,13 +515,13 @@ func TestPanics(t *testing.T) {
 				}
 				return nil
 			}}
-			l := load(set, 2, data.Options{Workers: workers})
-			n := 0
-			func() {
+			synctest.Test(t, func(t *testing.T) {
+				l := load(set, 2, data.Options{Workers: workers})
+				n := 0
 				defer func() {
 					err, ok := recover().(error)
-					if !ok || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "TestPanics") {
-						t.Errorf("%d workers, %s: the loop panics with %v", workers, what, err)
+					if !ok || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "TestPanics") || n != 2 {
+						t.Errorf("%d workers, %s: the loop panics after %d batches with %v", workers, what, n, err)
 					}
 					if what == "broken" && !errors.Is(err, cause) {
 						t.Error("the value of the panic is lost")
@@ -530,10 +530,7 @@ func TestPanics(t *testing.T) {
 				for range l.All() {
 					n++
 				}
-			}()
-			if n != 2 || left() != 0 {
-				t.Errorf("%d workers, %s: %d batches, %d goroutines are left", workers, what, n, left())
-			}
+			})
 		}
 	}
 }

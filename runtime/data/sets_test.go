@@ -1,9 +1,12 @@
 package data_test
 
 import (
+	"errors"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/runtime/data"
@@ -60,6 +63,41 @@ func isPermutation(all []int, n int) bool {
 		}
 	}
 	return len(all) == n
+}
+
+// A sequence becomes a data set, or the error that it has.
+func TestCollect(t *testing.T) {
+	broken := errors.New("broken")
+	seq := func(end error, lengths ...int) iter.Seq2[data.Sample[float32, int64], error] {
+		return func(yield func(data.Sample[float32, int64], error) bool) {
+			buffer := make([]float32, 4)
+			for i, n := range lengths {
+				buffer[0], buffer[1] = float32(i), -float32(i)
+				if !yield(data.Sample[float32, int64]{X: buffer[:n], Y: []int64{int64(i)}}, nil) {
+					return
+				}
+			}
+			if end != nil {
+				yield(data.Sample[float32, int64]{}, end)
+			}
+		}
+	}
+	set, err := data.Collect(seq(nil, 2, 2, 2), []int{2, 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := epoch(t, data.NewLoader(set, 2)); !reflect.DeepEqual(got, [][]int64{{0, 1}, {2}}) {
+		t.Errorf("collected %v", got)
+	}
+	if set, err := data.Collect(seq(nil), []int{2}, nil); err != nil || set.Len() != 0 || data.NewLoader(set, 2).Len() != 0 {
+		t.Errorf("nothing: %v", err)
+	}
+	if _, err := data.Collect(seq(broken, 2, 2), []int{2}, nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "sample 2") {
+		t.Errorf("a sequence that breaks: %v", err)
+	}
+	if _, err := data.Collect(seq(nil, 2, 3), []int{2}, nil); err == nil || !strings.Contains(err.Error(), "sample 1 has 3 and 1 elements") {
+		t.Errorf("a sample of another length: %v", err)
+	}
 }
 
 // Each sample is validated with once, and trained with otherwise.
