@@ -36,6 +36,7 @@
 //	runtime/curves           curves of such numbers as pictures
 //	runtime/internal/ports   models of PyTorch's examples, compared with the originals
 //	runtime                  package asyncrt: control of the engine, and Later, which generated code calls
+//	runtime/files            models and tensors in files: safetensors, npy, npz, checkpoints
 //	runtime/asynctest        what generated equality tests call
 //	analysis/internal/jsonfile  reads files of settings, and says what is wrong with them
 //	analysis/internal/syntax  small questions about expressions and types

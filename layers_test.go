@@ -70,6 +70,8 @@ runtime/curves:          runtime/scalars runtime/tensor gonum.org/v1/plot/...
 runtime/internal/ports:  runtime/tensor runtime/nn runtime/optim
 # A read of generated code gives what one of a tensor gives, a gonum matrix too.
 runtime:                 device runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
+# What it writes it waits for, and an error of a tensor is one of the call.
+runtime/files:           device runtime runtime/nn runtime/tensor
 # What errors of two programs differ in.
 runtime/asynctest:       device device/report runtime runtime/tensor
 

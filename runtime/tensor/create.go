@@ -63,11 +63,23 @@ func TryFrom[T Source](data []T, shape ...int) (*Tensor, error) {
 //asyncgen:api host
 //go:noinline
 func Of[T device.Element](data []T, shape ...int) *Tensor {
-	s, m := shapeOf("Of", data, device.DTypeOf[T](), shape)
+	return of("Of", device.Device{}, data, shape)
+}
+
+// OfOn is Of on another device.
+//
+//asyncgen:api host
+//go:noinline
+func OfOn[T device.Element](dev device.Device, data []T, shape ...int) *Tensor {
+	return of("OfOn", dev, data, shape)
+}
+
+func of[T device.Element](name string, dev device.Device, data []T, shape []int) *Tensor {
+	s, m := shapeOf(name, data, device.DTypeOf[T](), shape)
 	if m != nil {
 		panic(m)
 	}
-	return upload(device.Device{}, slices.Clone(data), s)
+	return upload(dev, slices.Clone(data), s)
 }
 
 // Adopt is like [Of], on a given device, but copies nothing: the tensor keeps the memory of data, and the caller must

@@ -16,8 +16,8 @@ import (
 
 // The packages whose functions users call, and the import path of the module.
 var userPackages = []string{
-	"runtime", "runtime/curves", "runtime/data", "runtime/nn", "runtime/optim", "runtime/progress",
-	"runtime/scalars", "runtime/tensor",
+	"runtime", "runtime/curves", "runtime/data", "runtime/files", "runtime/nn", "runtime/optim",
+	"runtime/progress", "runtime/scalars", "runtime/tensor",
 }
 
 const module = "github.com/asyncgen/asyncgen"
