@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // temporary is what the names of unfinished files contain, between their name and a number.
@@ -98,7 +99,7 @@ func syncFolder(dir string) error {
 		return fmt.Errorf("files: %w", err)
 	}
 	defer d.Close()
-	if err := d.Sync(); err != nil {
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("files: %w", err)
 	}
 	return nil

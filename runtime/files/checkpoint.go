@@ -470,7 +470,7 @@ func latest(dir string) (*File, description, error) {
 		if err == nil {
 			return f, about, nil
 		}
-		if errors.Is(err, fs.ErrNotExist) { // a link that leads to nothing; or the file was there when the folder was read
+		if errors.Is(err, fs.ErrNotExist) { // it is a link to nothing, or was removed just now
 			err = &FormatError{path, "there is no such file"}
 		}
 		if _, isDamaged := err.(*FormatError); !isDamaged {

@@ -180,8 +180,7 @@ func isSet(c tensor.Cell) bool {
 func snapshot(c tensor.Cell) *tensor.Tensor {
 	v := c.Value()
 	t := v.Detach()
-	switch c.(type) {
-	case *tensor.Param, *tensor.Buffer:
+	if isOurs(c) {
 		tensor.Dead(v) // cells of other types may have that handle themselves
 	}
 	return t
@@ -189,16 +188,16 @@ func snapshot(c tensor.Cell) *tensor.Tensor {
 
 // LoadOptions are options of [Load].
 type LoadOptions struct {
-	// Prefix is what the names of the model's tensors begin with in the file: "model." for a model in a checkpoint. Other
-	// tensors of the file are none of the model's, and not unexpected.
+	// Prefix is what the names of the model's tensors begin with in the file: "model." for a model in a checkpoint.
+	// Other tensors of the file are not the model's, and not unexpected.
 	Prefix string
 	// Partial says that the model and the file may each have names that the other lacks. Those of the model keep their
 	// values.
 	Partial bool
 	// Convert says that element types may differ: values are converted to those of the model.
 	Convert bool
-	// Map, if it is set, is given each tensor of the file, on the CPU, with its name without Prefix, and returns what the
-	// model is to see instead: another name, a transposed tensor. A name that is empty leaves the tensor out.
+	// Map, if it is set, is given each tensor of the file, on the CPU, with its name without Prefix. It returns what
+	// the model is to see instead: another name, a transposed tensor. An empty name leaves the tensor out.
 	Map func(name string, t *tensor.Tensor) (string, *tensor.Tensor)
 }
 
@@ -425,20 +424,25 @@ func (p *part) set(all map[string]*tensor.Tensor, where func(name string) device
 				dtype = device.Float32
 			}
 		}
-		converted := t.As(dtype)
+		converted := t
+		if t.DType() != dtype {
+			converted = t.As(dtype)
+		}
 		moved := converted.To(dev)
 		if err := s.set(moved); err != nil {
 			return err
 		}
-		tensor.Dead(converted)
-		if c := s.cell; isOurs(c) {
+		if converted != t {
+			tensor.Dead(converted)
+		}
+		if isOurs(s.cell) {
 			tensor.Dead(moved) // others may keep the handle
 		}
 	}
 	return nil
 }
 
-// isOurs reports whether the cell has handles of its own.
+// isOurs reports whether a cell gives away and keeps handles that nobody else has.
 func isOurs(c tensor.Cell) bool {
 	switch c.(type) {
 	case *tensor.Param, *tensor.Buffer:

@@ -15,8 +15,8 @@ import (
 
 // NPZOptions are options of [ReadNPZ].
 type NPZOptions struct {
-	// Limit is how many bytes the arrays may take together, unpacked. 0: 1 GiB, or 20 times the size of the file if that is
-	// more.
+	// Limit is how many bytes the arrays may take together, unpacked. 0: 1 GiB, or 20 times the size of the file if
+	// that is more.
 	Limit int64
 }
 

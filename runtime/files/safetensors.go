@@ -374,8 +374,8 @@ func (f *File) Info(name string) (Info, bool) {
 func (f *File) Metadata() map[string]string { return maps.Clone(f.metadata) }
 
 // Tensor reads the named tensor. It is on the default device, and has memory of its own. Types that tensors don't have
-// become int64 if that has all of their values: see [Info]. Any byte of a bool but 0 is true. Tensor returns an error if
-// there is no tensor of that name, if its type is another one, and after Close.
+// become int64 if that has all of their values: see [Info]. Any byte of a bool but 0 is true. Tensor returns an error
+// if there is no tensor of that name, if its type is another one, and after Close.
 //
 //asyncgen:api host
 //go:noinline
