@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -117,14 +116,22 @@ func tooShort(err error) error {
 
 // read reads the elements from r.
 func (a *array) read(r io.Reader) (*tensor.Tensor, error) {
-	var b bytes.Buffer
-	if n, err := io.CopyN(&b, r, a.bytes); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, malformed("%d bytes of elements, want %d for %s and shape %v", n, a.bytes, a.format.npy, a.shape)
+	const first = 1 << 20 // bytes that are allocated whether they come or not
+	b := make([]byte, 0, min(a.bytes, first))
+	for int64(len(b)) < a.bytes {
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(a.bytes, 2*int64(cap(b)))), b...)
 		}
-		return nil, fmt.Errorf("files: %w", err)
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case errors.Is(err, io.EOF) && int64(len(b)) < a.bytes:
+			return nil, malformed("%d bytes of elements, want %d for %s and shape %v", len(b), a.bytes, a.format.npy, a.shape)
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("files: %w", err)
+		}
 	}
-	return a.tensor(b.Bytes()), nil
+	return a.tensor(b), nil
 }
 
 // npyLength returns the length of the header, and of this number. The length is 0 if head is too short to have it.

@@ -62,20 +62,24 @@ func readNPZ(r *io.SectionReader, limit int64, all map[string]*tensor.Tensor) er
 	if err != nil {
 		return malformed("this is no npz file: %v", err)
 	}
-	room := uint64(limit)
+	// All that the directory says is checked before anything is read.
+	room, seen := uint64(limit), map[string]bool{}
 	for _, f := range z.File {
-		name, ok := strings.CutSuffix(f.Name, ".npy")
 		switch {
 		case !fs.ValidPath(f.Name) || strings.ContainsAny(f.Name, "\\\x00"):
 			return malformed("the name %s leads out of the file", quoted(f.Name))
-		case !ok:
+		case !strings.HasSuffix(f.Name, ".npy"):
 			return malformed("%s is no .npy", quoted(f.Name))
-		case all[name] != nil:
+		case seen[f.Name]:
 			return malformed("%s is there twice", quoted(f.Name))
 		case f.UncompressedSize64 > room:
 			return malformed("the arrays have more than %d bytes: see NPZOptions", limit)
 		}
 		room -= f.UncompressedSize64
+		seen[f.Name] = true
+	}
+	for _, f := range z.File {
+		name := strings.TrimSuffix(f.Name, ".npy")
 		if all[name], err = readEntry(f); err != nil {
 			delete(all, name)
 			return malformed("%s: %s", quoted(f.Name), strings.TrimPrefix(err.Error(), "files: "))
