@@ -295,7 +295,7 @@ func (f *Func) InLoop(l *Loop, places ...token.Pos) bool {
 func (c *Call) Syncs(from token.Pos) bool {
 	switch c.API.Kind {
 	case tensorapi.Unknown:
-	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print, tensorapi.Wait:
+	case tensorapi.Read, tensorapi.Transfer, tensorapi.Save, tensorapi.Print, tensorapi.Wait:
 		for _, e := range c.Operand(c.API.Arg) {
 			if c.In.isOlder(e, from) && !c.In.isReturned(e) {
 				return false

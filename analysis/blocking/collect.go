@@ -492,7 +492,7 @@ func methodValue(pkg *Package, e ast.Expr) FuncValue {
 func librarySummary(pkg *Package, api tensorapi.Func, e ast.Expr) *Summary {
 	s := &Summary{Blocks: api.Waits(), Enqueues: api.Enqueues(), Mutates: api.Kind == tensorapi.Mutate}
 	switch api.Kind {
-	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print:
+	case tensorapi.Read, tensorapi.Transfer, tensorapi.Save, tensorapi.Print:
 		s.Waits = []Wait{{Operand: api.Arg, Chain: []Link{{pkg.PosOf(e.Pos()), types.ExprString(e)}}}}
 	case tensorapi.Op, tensorapi.Draw, tensorapi.Host:
 		sig, ok := pkg.Info.TypeOf(e).Underlying().(*types.Signature)

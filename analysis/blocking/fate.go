@@ -257,7 +257,7 @@ func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool,
 		return false, Escapes
 	}
 	switch c.API.Kind {
-	case tensorapi.Read, tensorapi.Print, tensorapi.Output, tensorapi.Wait, tensorapi.Meta, tensorapi.Poll, tensorapi.Transfer, tensorapi.Value:
+	case tensorapi.Read, tensorapi.Save, tensorapi.Print, tensorapi.Output, tensorapi.Wait, tensorapi.Meta, tensorapi.Poll, tensorapi.Transfer, tensorapi.Value:
 		return false, 0
 	case tensorapi.View:
 		return c.Callee.Name() != "Detach", 0

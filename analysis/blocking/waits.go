@@ -50,12 +50,15 @@ type CallWait struct {
 func (pkg *Package) Waits(c *Call) []CallWait {
 	var list []CallWait
 	switch c.API.Kind {
-	case tensorapi.Read, tensorapi.Transfer, tensorapi.Print:
+	case tensorapi.Read, tensorapi.Transfer, tensorapi.Save, tensorapi.Print:
 		kind := WaitRead
 		if c.API.Kind == tensorapi.Print {
 			kind = WaitPrint
 		}
 		for _, e := range c.Operand(c.API.Arg) {
+			if c.API.Kind == tensorapi.Save && !pkg.HoldsTensors(pkg.Info.TypeOf(e)) {
+				e = nil // a model: what its cells hold has no name here
+			}
 			list = append(list, CallWait{Kind: kind, Operand: e})
 		}
 		return list

@@ -54,8 +54,12 @@ func Uses(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) []Place {
 }
 
 // handedOn follows a value that the call c doesn't return. c gives the value to a function among its
-// arguments, or puts it where another argument points to.
+// arguments, puts it where another argument points to, or writes it to a file.
 func (w *follower) handedOn(c *blocking.Call) {
+	if c.API.Kind == tensorapi.Save {
+		w.add(Passed, c.Cur, c.In)
+		return
+	}
 	if c.API.Kind != tensorapi.Read || c.Callee == nil {
 		return
 	}

@@ -65,6 +65,7 @@ import (
 //   - read: waits for an operand and returns its value.
 //   - wait, waitall: waits for an operand, or for everything, and returns no value.
 //   - transfer: waits for an operand and returns it as a tensor in the host's memory.
+//   - save: waits for an operand and writes it out of the process.
 //   - print: waits for an operand and formats it. Package fmt does so if the method Format, Error or
 //     String of a tensor is here.
 //   - op: enqueues work and returns its result. "*" stands for all functions of the core that return a
@@ -207,7 +208,7 @@ func Shipped() []*Profile {
 
 // words are the keys for what functions do.
 var words = map[string]Kind{
-	"read": Read, "wait": Wait, "waitall": WaitAll, "transfer": Transfer, "print": Print,
+	"read": Read, "wait": Wait, "waitall": WaitAll, "transfer": Transfer, "save": Save, "print": Print,
 	"op": Op, "view": View, "inplace": InPlace, "host": Host, "draw": Draw, "value": Value,
 	"step": Mutate, "backward": Mutate, "mutate": Mutate,
 	"limit": Control, "control": Control, "output": Output, "meta": Meta, "pure": Pure, "poll": Poll,

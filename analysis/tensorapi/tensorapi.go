@@ -70,6 +70,9 @@ const (
 	// Transfer functions wait for operand Arg and return it, or leave it, as a
 	// tensor in the memory of the host. Ours has none.
 	Transfer
+	// Save functions wait for operand Arg, a tensor or what holds tensors, and write it out of the
+	// process. They return nothing of it, and what they do can be neither put off nor left out.
+	Save
 	// Print functions wait for operand Arg to format it. Package fmt and the
 	// loggers find and call them.
 	Print
@@ -99,6 +102,7 @@ var kinds = [...]string{
 	InPlace:  "inplace",
 	Read:     "read",
 	Transfer: "transfer",
+	Save:     "save",
 	Print:    "print",
 	Wait:     "wait",
 	WaitAll:  "waitall",
@@ -187,7 +191,7 @@ func (f Func) Enqueues() bool {
 // Waits reports whether a call waits until work is finished. It waits for operand [Func.Arg]; a call of the
 // kind WaitAll waits for all work.
 func (f Func) Waits() bool {
-	return f.Kind == Read || f.Kind == Transfer || f.Kind == Print || f.Kind == Wait || f.Kind == WaitAll
+	return f.Kind == Read || f.Kind == Transfer || f.Kind == Save || f.Kind == Print || f.Kind == Wait || f.Kind == WaitAll
 }
 
 // CallsArg returns when a call calls the function that is passed as argument i.

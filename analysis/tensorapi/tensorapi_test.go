@@ -47,7 +47,7 @@ func TestKindNames(t *testing.T) {
 func checkFunc(t *testing.T, name string, f tensorapi.Func) {
 	t.Helper()
 	method := strings.HasPrefix(name, "(")
-	needsOperand := f.Kind == tensorapi.Read || f.Kind == tensorapi.Transfer || f.Kind == tensorapi.Print || f.Kind == tensorapi.Wait ||
+	needsOperand := f.Kind == tensorapi.Read || f.Kind == tensorapi.Transfer || f.Kind == tensorapi.Save || f.Kind == tensorapi.Print || f.Kind == tensorapi.Wait ||
 		f.Kind == tensorapi.View || f.Kind == tensorapi.InPlace || f.Kind == tensorapi.Value || f.Kind == tensorapi.Call
 	switch {
 	case name != f.Name:

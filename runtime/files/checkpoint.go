@@ -269,7 +269,7 @@ const (
 // SaveAsync before it, and returns its error, too. It waits until all values have been computed, and returns the
 // *asyncrt.OpError of one that failed without writing anything.
 //
-//asyncgen:api waitall
+//asyncgen:api save
 //go:noinline
 func (c *Checkpoints) Save(step int) error {
 	before := c.Wait()
@@ -285,7 +285,7 @@ func (c *Checkpoints) Save(step int) error {
 // at once. If an earlier save has not ended, SaveAsync waits for it. It returns the error of that save, and begins the
 // new one all the same. The last save ends with Wait.
 //
-//asyncgen:api waitall
+//asyncgen:api control
 //go:noinline
 func (c *Checkpoints) SaveAsync(step int) error {
 	before := c.Wait()

@@ -145,7 +145,7 @@ type SaveOptions struct {
 // are not saved. Save waits until the values have been computed, and returns the *asyncrt.OpError of one that failed
 // without writing anything. It panics with a [tensor.Mistake] if a parameter or buffer has no value yet.
 //
-//asyncgen:api waitall
+//asyncgen:api save 1
 //go:noinline
 func Save(path string, m any, options ...SaveOptions) error {
 	o := only("Save", options)

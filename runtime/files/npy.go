@@ -336,7 +336,7 @@ func (a *array) tensor(b []byte) *tensor.Tensor {
 // a tensor is an error. WriteNPY waits until t has been computed, and returns its *asyncrt.OpError without writing
 // anything if it failed.
 //
-//asyncgen:api waitall
+//asyncgen:api save 1
 //go:noinline
 func WriteNPY(path string, t *tensor.Tensor) error {
 	if t == nil {
@@ -350,7 +350,7 @@ func WriteNPY(path string, t *tensor.Tensor) error {
 
 // EncodeNPY is [WriteNPY] to w. After an error, w may have got a part of the file.
 //
-//asyncgen:api waitall
+//asyncgen:api save 1
 //go:noinline
 func EncodeNPY(w io.Writer, t *tensor.Tensor) error {
 	if t == nil {

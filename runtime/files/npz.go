@@ -121,7 +121,7 @@ func readEntry(f *zip.File) (t *tensor.Tensor, err error) {
 // hold of tensors, is as in [WriteNPY]. Names are paths with slashes, without ".npy", that lead to no place outside of
 // a folder; others are errors.
 //
-//asyncgen:api waitall
+//asyncgen:api save 1
 //go:noinline
 func WriteNPZ(path string, tensors map[string]*tensor.Tensor) error {
 	names := sortedNames("WriteNPZ", tensors)

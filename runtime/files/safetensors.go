@@ -453,7 +453,7 @@ func Read(path string) (map[string]*tensor.Tensor, error) {
 // been computed, and returns the *asyncrt.OpError of one that failed without writing anything. It takes the memory of
 // the largest tensor. Names and metadata must be UTF-8.
 //
-//asyncgen:api waitall
+//asyncgen:api save 1
 //go:noinline
 func Write(path string, tensors map[string]*tensor.Tensor, metadata map[string]string) error {
 	return write("Write", path, tensors, metadata)
@@ -461,7 +461,7 @@ func Write(path string, tensors map[string]*tensor.Tensor, metadata map[string]s
 
 // WriteTo is [Write] to w. After an error, w may have got a part of the file.
 //
-//asyncgen:api waitall
+//asyncgen:api save 1
 //go:noinline
 func WriteTo(w io.Writer, tensors map[string]*tensor.Tensor, metadata map[string]string) error {
 	e, err := prepared("WriteTo", tensors, metadata)

@@ -134,7 +134,7 @@ func isBase(name string) bool {
 // Each file takes its place when all have been written, the index at last. A program that is killed in between leaves
 // old files beside new ones: write to a new folder where that matters.
 //
-//asyncgen:api waitall
+//asyncgen:api save 1
 //go:noinline
 func WriteShards(path string, tensors map[string]*tensor.Tensor, metadata map[string]string, limit int64) error {
 	return writeShards("WriteShards", path, tensors, metadata, limit)

@@ -1228,6 +1228,9 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 			w.deep(w.f.Info.TypeOf(arg), arg, false)
 		}
 		w.e.write(Loc{Kind: World}, cause(call, "writes to the outside"))
+	case tensorapi.Save:
+		w.e.read(Loc{Kind: Cells}, c)
+		note(&w.e.Barrier, cause(call, "calls %s, which waits and writes a file", name(fn)).as(Blocks))
 	case tensorapi.WaitAll:
 		note(&w.e.Barrier, cause(call, "calls %s, which waits for everything", name(fn)).as(Blocks))
 	default: // Poll, Control, Call

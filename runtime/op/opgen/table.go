@@ -43,6 +43,7 @@ var kinds = map[string]struct {
 	"value":   {"Value", true},
 	"mutate":  {"Mutate", true},
 	"read":    {"Read", true},
+	"save":    {"Save", true},
 	"print":   {"Print", true},
 	"wait":    {"Wait", true},
 	"waitall": {"WaitAll", false},
