@@ -37,7 +37,7 @@ func TestOperationsAreListed(t *testing.T) {
 		switch {
 		case isMethod:
 			name = method
-		case !ok || !strings.HasPrefix(name, "tensor.") && !strings.HasPrefix(name, "nn.") && !strings.HasPrefix(name, "optim."):
+		case !ok || !strings.HasPrefix(name, "tensor.") && !strings.HasPrefix(name, "nn.") && !strings.HasPrefix(name, "optim.") && !strings.HasPrefix(name, "files."):
 			continue
 		}
 		exists[name] = true

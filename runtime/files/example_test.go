@@ -35,6 +35,33 @@ func Example() {
 	// true
 }
 
+// The weight of a Linear that PyTorch has written is transposed.
+func ExampleLoad() {
+	dir, err := os.MkdirTemp("", "files")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "linear.safetensors")
+	linear := map[string]*tensor.Tensor{"weight": tensor.From([]float32{1, 2, 3}, 1, 3), "bias": tensor.Zeros(1)}
+	if err := files.Write(path, linear, nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	net := nn.Dense(1)
+	transposed := func(name string, t *tensor.Tensor) (string, *tensor.Tensor) {
+		if name == "weight" {
+			t = t.T()
+		}
+		return name, t
+	}
+	err = files.Load(path, net, files.LoadOptions{Map: transposed})
+	fmt.Println(net.Forward(tensor.From([]float32{100, 10, 1}, 1, 3)), err)
+	// Output: [[123.]] <nil>
+}
+
 // One tensor of a file is read, and no other.
 func ExampleFile_Tensor() {
 	dir, err := os.MkdirTemp("", "files")
