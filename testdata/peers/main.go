@@ -2,9 +2,14 @@
 // prints one table in Markdown and one chart in SVG.
 //
 //	go run -C testdata/peers . [-budget 300ms] [-threads 1,2] [-python PATH] [-md FILE] [-svg FILE]
+//	go run -C testdata/peers . -steps [-budget 300ms] [-threads 1,2] [-python PATH] [-only REGEXP] [-md FILE]
 //	go run -C testdata/peers . -from RESULTS.md [-only REGEXP] -svg FILE
 //
 // With -from nothing is measured: the chart is of rows of a table that an earlier run has written.
+//
+// With -steps it measures training steps of whole models, ours beside PyTorch's, and their memory. Each model of each peer is a process of its
+// own. Windows of a few steps are asked for in turn, for 20 budgets. Both begin with the same weights, and the command fails if their losses differ. The
+// table is a part of FILE, under a heading of its own; what else is in FILE stays.
 //
 // Each peer is a process of its own, one for each number of threads, that answers questions: how long does this take? They are asked in turn,
 // question by question, so that what disturbs the machine for a while disturbs all. An answer is the median of many short windows.
@@ -23,6 +28,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"regexp"
@@ -44,6 +50,7 @@ func main() {
 	markdown := flag.String("md", "", "write the table to this `file` rather than to standard output")
 	from := flag.String("from", "", "draw the chart of a table in this `file`, and measure nothing")
 	svg := flag.String("svg", "", "write the chart to this `file`")
+	whole := flag.Bool("steps", false, "measure training steps of whole models")
 	flag.Parse()
 	if *serve != "" {
 		if err := answerAs(*serve); err != nil {
@@ -69,6 +76,13 @@ func main() {
 			}
 			return write(cmp.Or(*svg, "/dev/stdout"), results.chart)
 		}
+		if *whole {
+			results, err := measureSteps(o)
+			if err != nil {
+				return err
+			}
+			return writePart(*markdown, true, results.markdownSteps())
+		}
 		results, err := measureAll(o)
 		if err != nil {
 			return err
@@ -76,7 +90,7 @@ func main() {
 		if err := write(*svg, results.chart); err != nil {
 			return err
 		}
-		return write(cmp.Or(*markdown, "/dev/stdout"), results.markdown)
+		return writePart(*markdown, false, results.markdown())
 	}()
 	if err != nil {
 		log.Fatal(err)
@@ -110,6 +124,31 @@ func write(name string, text func() string) error {
 		return nil
 	}
 	return os.WriteFile(name, []byte(text()), 0o666)
+}
+
+// writePart writes one of the two tables to a file and keeps the other one there; or to standard output, if the file has no name.
+func writePart(name string, isSteps bool, table string) error {
+	if name == "" {
+		_, err := os.Stdout.WriteString(table)
+		return err
+	}
+	old, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(name, []byte(replacePart(string(old), isSteps, table)), 0o666)
+}
+
+// replacePart returns text with table instead of what is before the heading of steps, or from there on.
+func replacePart(text string, isSteps bool, table string) string {
+	kernels, steps, has := strings.Cut(text, stepsHeading)
+	if isSteps {
+		return strings.TrimSpace(kernels) + "\n\n" + table
+	}
+	if has {
+		table += "\n" + stepsHeading + steps
+	}
+	return table
 }
 
 // measureAll asks every peer every question.

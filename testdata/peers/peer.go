@@ -26,6 +26,10 @@ type question struct {
 type answer struct {
 	Seconds float64 // of one execution; for a limit FLOP or bytes a second
 	Missing string  // why there is none
+
+	// Of training steps only: the losses, and the peak of memory since the first of them.
+	Losses []float64
+	Bytes  int64
 }
 
 // A greeting is the first line that a peer writes.
@@ -54,23 +58,10 @@ func startAll(o options, r *results) (all []*peer, end func()) {
 			p.close()
 		}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		r.miss(ours, err)
-		return nil, end
-	}
-	python, pythonErr := pythonFor(o)
+	c := newCommands(o)
 	for _, name := range []string{ours, "PyTorch", "NumPy", "GoMLX", "gonum"} {
 		for _, n := range o.threads {
-			command := []string{self, "-serve", name}
-			if name == "PyTorch" || name == "NumPy" {
-				if pythonErr != nil {
-					r.miss(name, pythonErr)
-					break
-				}
-				command = []string{python, "-c", script, name, fmt.Sprint(n)}
-			}
-			p, err := start(name, n, command)
+			p, err := c.start(name, n)
 			if err != nil {
 				r.miss(name, err)
 				break
@@ -85,7 +76,33 @@ func startAll(o options, r *results) (all []*peer, end func()) {
 	return all, end
 }
 
+// commands are the programs that peers run.
+type commands struct {
+	self, python       string
+	selfErr, pythonErr error
+}
+
+func newCommands(o options) *commands {
+	c := &commands{}
+	c.self, c.selfErr = os.Executable()
+	c.python, c.pythonErr = pythonFor(o)
+	return c
+}
+
 // start starts a peer and reads its greeting.
+func (c *commands) start(name string, threads int) (*peer, error) {
+	if name == "NumPy" || name == eager || name == compiled {
+		if c.pythonErr != nil {
+			return nil, c.pythonErr
+		}
+		return start(name, threads, []string{c.python, "-c", script, name, fmt.Sprint(threads)})
+	}
+	if c.selfErr != nil {
+		return nil, c.selfErr
+	}
+	return start(name, threads, []string{c.self, "-serve", name})
+}
+
 func start(name string, threads int, command []string) (*peer, error) {
 	p := &peer{name: name, threads: threads, cmd: exec.Command(command[0], command[1:]...)}
 	for _, v := range os.Environ() {

@@ -1,5 +1,5 @@
 # A peer: NumPy or PyTorch. It answers questions, a line of JSON each, as type peer in peer.go says.
-import json, sys, time
+import json, math, sys, time, zlib
 
 name, threads = sys.argv[1], int(sys.argv[2])
 
@@ -157,13 +157,150 @@ def torch_matrix(torch, op, n, m):
         return lambda: out.zero_().scatter_(1, labels, 1.0)
 
 
-def torch_peer():
+def bits(np, name, n):
+    "As in models.go."
+    h = np.arange(n, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(zlib.crc32(name.encode()))
+    h = (h ^ h >> np.uint32(16)) * np.uint32(0x85EBCA6B)
+    h = (h ^ h >> np.uint32(13)) * np.uint32(0xC2B2AE35)
+    return h ^ h >> np.uint32(16)
+
+
+def torch_train(torch, compile, q):
+    "Returns a function that takes a step of a model, as models.go has it."
+    import numpy as np
+
+    nn, F = torch.nn, torch.nn.functional
+
+    def drawn(name, variance, *shape):
+        x = (bits(np, name, math.prod(shape)).astype(np.float64) / 2**31 - 1) * math.sqrt(3 * variance)
+        return torch.from_numpy(x.astype(np.float32)).reshape(shape)
+
+    def numbers(name, n, *shape):
+        return torch.from_numpy((bits(np, name, math.prod(shape)) % np.uint32(n)).astype(np.int64)).reshape(shape)
+
+    class Attention(nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.heads, self.qkv_proj, self.out_proj = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+        def forward(self, x):
+            n, t, c = x.shape
+            q, k, v = self.qkv_proj(x).view(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return self.out_proj(y.transpose(1, 2).reshape(n, t, c))
+
+    class Block(nn.Module):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.ln1, self.attn, self.ln2 = nn.LayerNorm(width), Attention(width, heads), nn.LayerNorm(width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x):
+            x = x + self.attn(self.ln1(x))
+            return x + self.mlp(self.ln2(x))
+
+    class BasicBlock(nn.Module):
+        def __init__(self, n, out, stride):
+            super().__init__()
+            conv = lambda n, size, stride: nn.Conv2d(n, out, size, stride, size // 2, bias=False)
+            self.conv1, self.bn1 = conv(n, 3, stride), nn.BatchNorm2d(out)
+            self.conv2, self.bn2 = conv(out, 3, 1), nn.BatchNorm2d(out)
+            self.shortcut = nn.Sequential(conv(n, 1, stride), nn.BatchNorm2d(out)) if n != out or stride > 1 else nn.Identity()
+
+        def forward(self, x):
+            y = F.relu(self.bn1(self.conv1(x)))
+            return F.relu(self.bn2(self.conv2(y)) + self.shortcut(x))
+
+    def first(m, name, p):
+        "As firstValue in models.go; there a Linear has its inputs along the first axis, and q, k and v are apart."
+        if ".qkv_proj." in name:
+            return torch.cat([first(m, name.replace("qkv", x), part) for x, part in zip("qkv", p.chunk(3))])
+        if p.dim() > 2:
+            return drawn(name, 2 / math.prod(p.shape[1:]), *p.shape)
+        if p.dim() == 2 and isinstance(m, nn.Linear):
+            return drawn(name, 2 / p.shape[1], p.shape[1], p.shape[0]).T
+        if p.dim() == 2:
+            return drawn(name, 2 / p.shape[0], *p.shape)
+        return torch.ones_like(p) if name.endswith("weight") else torch.zeros_like(p)
+
+    kind, samples = q["Op"], q["Sizes"][0]
+    momentum = lambda params: torch.optim.SGD(params, 0.01, 0.9, fused=True)
+    conv = lambda n, out, **more: nn.Conv2d(n, out, 3, padding=1, **more)
+    optimiser, classes = momentum, 10
+    if kind == "tiny":
+        shape, net, classes = (samples, 2), nn.Sequential(nn.Linear(2, 2)), 2
+    elif kind == "mlp":
+        shape, net = (samples, 784), nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+    elif kind == "cnn":
+        shape, optimiser = (samples, 1, 28, 28), lambda params: torch.optim.Adam(params, 1e-3, fused=True)
+        net = nn.Sequential(conv(1, 32), nn.ReLU(), nn.MaxPool2d(2), conv(32, 64), nn.ReLU(), nn.MaxPool2d(2),
+                            nn.Flatten(), nn.Linear(64 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 10))
+    elif kind == "transformer":
+        shape, optimiser, classes = (samples, 256), lambda params: torch.optim.AdamW(params, 1e-3, weight_decay=0.01, fused=True), 256
+        net = nn.Sequential(nn.Embedding(256, 256), Block(256, 4), Block(256, 4), nn.LayerNorm(256), nn.Linear(256, 256))
+    else:
+        shape, layers = (samples, 3, 32, 32), [conv(3, 16, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
+        for n, out in (16, 16), (16, 32), (32, 64):
+            layers += [BasicBlock(n, out, out // n), BasicBlock(out, out, 1)]
+        net = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+    for prefix, m in net.named_modules():
+        for name, p in m.named_parameters(recurse=False):
+            p.data.copy_(first(m, prefix + "." + name, p))
+    x = numbers("tokens", 256, *shape) if kind == "transformer" else drawn("images", 1, *shape)
+    labels = numbers("labels", classes, *(shape if kind == "transformer" else shape[:1])).reshape(-1)
+    opt = optimiser(net.parameters())
+    of = lambda x: F.cross_entropy(net(x).reshape(len(labels), classes), labels)
+    if compile:
+        of = torch.compile(of)
+
+    @torch.enable_grad()
+    def step():
+        opt.zero_grad()
+        loss = of(x)
+        loss.backward()
+        opt.step()
+        return loss
+    return step
+
+
+def memory(key):
+    "What Linux says of this process without pages of files, in bytes, as in steps.go."
+    try:
+        status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+        return int(status[key].split()[0]) - int(status["RssFile"].split()[0]) << 10
+    except OSError:
+        return 0
+
+
+training = []
+
+
+def train(torch, compile, q):
+    "As in steps.go."
+    if not training:
+        torch_train(torch, False, {"Op": "tiny", "Sizes": [2]})()
+        training.append(memory("VmRSS"))
+        training.append(torch_train(torch, compile, q))
+        try:
+            open("/proc/self/clear_refs", "w").write("5")
+        except OSError:
+            pass
+    before, step = training
+    start = time.perf_counter()
+    losses = [step() for _ in range(5)]
+    seconds = (time.perf_counter() - start) / len(losses)
+    say(Seconds=seconds, Losses=[loss.item() for loss in losses], Bytes=memory("VmHWM") - before)
+
+
+def torch_peer(compile=False):
     import torch
 
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
 
     def work(q):
+        if q["Work"] == "train":
+            return train(torch, compile, q)
         kind, sizes = q["Work"], q["Sizes"]
         if kind == "matmul":
             m, n, k = sizes
@@ -225,7 +362,7 @@ def torch_peer():
 
 
 try:
-    version, work = {"NumPy": numpy_peer, "PyTorch": torch_peer}[name]()
+    version, work = {"NumPy": numpy_peer, "PyTorch": torch_peer, "PyTorch, compiled": lambda: torch_peer(True)}[name]()
 except Exception as e:
     say(Missing=str(e).splitlines()[0])
     sys.exit()
@@ -233,6 +370,8 @@ say(Version=version)
 for line in sys.stdin:
     question = json.loads(line)
     f = work(question)
+    if question["Work"] == "train":
+        continue
     if f is None:
         say(Missing="not measured")
     else:

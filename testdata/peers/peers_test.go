@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -192,4 +193,57 @@ func readFile(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// A step makes the loss of each model smaller.
+func TestModelsLearn(t *testing.T) {
+	for name, m := range models {
+		step := m.trainer(2)
+		first := step().Item()
+		for range 3 {
+			step()
+		}
+		if last := step().Item(); !(last < first) {
+			t.Errorf("%s: the loss is %v, and %v after four steps", name, first, last)
+		}
+	}
+}
+
+// What train measures is there, and steps have models.
+func TestTrain(t *testing.T) {
+	for _, w := range steps {
+		if models[w.Op].net == nil {
+			t.Errorf("%s: no model is called %s", w.Name, w.Op)
+		}
+	}
+	current = nil
+	a := train(question{workload: workload{Op: "mlp", Sizes: []int{1024}}})
+	if err := sameLosses(a.Losses, a.Losses); err != nil {
+		t.Error(err)
+	}
+	weights := int64(4 * (784*512 + 512*512 + 512*10))
+	if a.Seconds <= 0 || runtime.GOOS == "linux" && (a.Bytes < weights || a.Bytes > 100*weights) { // some may reuse what other tests have left
+		t.Errorf("a step takes %v s and %d bytes", a.Seconds, a.Bytes)
+	}
+	for _, wrong := range [][]float64{nil, a.Losses[1:], {1, 1, 1, 1, 1}, append(slices.Clone(a.Losses[:4]), math.NaN())} {
+		if sameLosses(a.Losses, wrong) == nil {
+			t.Errorf("losses %v count as %v", wrong, a.Losses)
+		}
+	}
+}
+
+// Each table replaces itself and keeps the other one.
+func TestReplacePart(t *testing.T) {
+	r := fake()
+	both := replacePart(replacePart(r.markdown(), true, r.markdownSteps()), true, r.markdownSteps())
+	if want := r.markdown() + "\n" + r.markdownSteps(); both != want {
+		t.Errorf("the file is\n%s\nwant\n%s", both, want)
+	}
+	if again := replacePart(both, false, r.markdown()); again != both {
+		t.Errorf("the file is\n%s\nwant\n%s", again, both)
+	}
+	got, err := readMarkdown(both, regexp.MustCompile(""))
+	if err != nil || got.chart() != r.chart() {
+		t.Errorf("the chart of both tables is another one: %v", err)
+	}
 }

@@ -115,12 +115,7 @@ func (r *row) rate() string {
 func (r *results) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on %s. Times are medians; the limits are the best that was seen in the same run.\n\n", r.machine)
-	for i, p := range r.peers {
-		fmt.Fprintf(&b, "- %s: %s\n", p, r.versions[i])
-	}
-	for _, m := range r.missing {
-		fmt.Fprintf(&b, "- left out: %s\n", m)
-	}
+	r.markdownPeers(&b)
 	fmt.Fprintf(&b, "\n| float32 | threads | %s | %s reaches | of the limit |\n| --- | ---: |%s --- | --- |\n", strings.Join(r.peers, " | "), ours, strings.Repeat(" ---: |", len(r.peers)))
 	for i := range r.rows {
 		row := &r.rows[i]
@@ -133,9 +128,19 @@ func (r *results) markdown() string {
 	return b.String()
 }
 
+func (r *results) markdownPeers(b *strings.Builder) {
+	for i, p := range r.peers {
+		fmt.Fprintf(b, "- %s: %s\n", p, r.versions[i])
+	}
+	for _, m := range r.missing {
+		fmt.Fprintf(b, "- left out: %s\n", m)
+	}
+}
+
 // readMarkdown reads the table that markdown has written. What it needs for a chart is there; limits are not.
 func readMarkdown(text string, only *regexp.Regexp) (*results, error) {
 	r := &results{}
+	text, _, _ = strings.Cut(text, stepsHeading)
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, "Measured on "); ok {
 			r.machine, _, _ = strings.Cut(rest, ". Times are medians")

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"hash/crc32"
+	"math"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A model is what a training step is measured of. peers.py has the same ones, with the same names of parameters.
+type model struct {
+	net       func() nn.Module
+	optimiser func(params []*nn.Param) *optim.Optimizer
+	input     []int // shape of a sample; of tokens if symbols is set
+	symbols   int   // how many different tokens there are
+	classes   int
+}
+
+var models = map[string]model{
+	"tiny": {net: func() nn.Module { return nn.Sequential(nn.Dense(2)) }, optimiser: momentum, input: []int{2}, classes: 2},
+	"mlp": {
+		net: func() nn.Module {
+			return nn.Sequential(nn.Dense(512), nn.ReLU(), nn.Dense(512), nn.ReLU(), nn.Dense(10))
+		},
+		optimiser: momentum, input: []int{784}, classes: 10,
+	},
+	"cnn": {
+		net: func() nn.Module {
+			pool := tensor.Pool{Window: tensor.Both(2)}
+			return nn.Sequential(
+				conv3x3(32, 1, nn.Init{}), nn.ReLU(), nn.MaxPool2D(pool),
+				conv3x3(64, 1, nn.Init{}), nn.ReLU(), nn.MaxPool2D(pool),
+				nn.Flatten(), nn.Dense(128), nn.ReLU(), nn.Dense(10),
+			)
+		},
+		optimiser: func(params []*nn.Param) *optim.Optimizer { return optim.Adam(params, 1e-3) },
+		input:     []int{1, 28, 28}, classes: 10,
+	},
+	"transformer": {
+		net: func() nn.Module {
+			const width, heads, symbols = 256, 4, 256
+			return nn.Sequential(nn.Embedding(symbols, width), newBlock(width, heads), newBlock(width, heads), nn.LayerNorm(), nn.Dense(symbols))
+		},
+		optimiser: func(params []*nn.Param) *optim.Optimizer { return optim.AdamW(params, 1e-3) },
+		input:     []int{256}, symbols: 256, classes: 256,
+	},
+	"resnet": {
+		net: func() nn.Module {
+			layers := []nn.Module{conv3x3(16, 1, nn.Init{NoBias: true}), nn.BatchNorm(), nn.ReLU()}
+			in := 16
+			for stage, out := range []int{16, 32, 64} {
+				layers = append(layers, newBasicBlock(in, out, min(stage+1, 2)), newBasicBlock(out, out, 1))
+				in = out
+			}
+			return nn.Sequential(append(layers, nn.AdaptiveAvgPool2D(1, 1), nn.Flatten(), nn.Dense(10))...)
+		},
+		optimiser: momentum, input: []int{3, 32, 32}, classes: 10,
+	},
+}
+
+func momentum(params []*nn.Param) *optim.Optimizer {
+	return optim.SGD(params, 0.01, optim.SGDOptions{Momentum: 0.9})
+}
+
+func conv3x3(out, stride int, init nn.Init) nn.Module {
+	return nn.Conv2D(out, tensor.Both(3), tensor.Conv{Stride: tensor.Both(stride), Padding: tensor.Both(1)}, init)
+}
+
+// A block is one of a transformer: attention and a small network, each beside its input.
+type block struct {
+	ln1  nn.Module
+	attn *nn.Attention
+	ln2  nn.Module
+	mlp  nn.Module
+}
+
+func newBlock(width, heads int) *block {
+	return &block{
+		nn.LayerNorm(), nn.MultiHeadAttention(width, heads, nn.Heads{Causal: true}),
+		nn.LayerNorm(), nn.Sequential(nn.Dense(4*width), nn.GELU(), nn.Dense(width)),
+	}
+}
+
+func (b *block) Forward(x *tensor.Tensor) *tensor.Tensor {
+	x = x.Add(b.attn.Forward(b.ln1.Forward(x)))
+	return x.Add(b.mlp.Forward(b.ln2.Forward(x)))
+}
+
+func (b *block) Params() []*nn.Param { return nn.Params(b) }
+
+// A basicBlock is one of a ResNet: two convolutions beside their input.
+type basicBlock struct{ conv1, bn1, conv2, bn2, shortcut nn.Module }
+
+func newBasicBlock(in, out, stride int) *basicBlock {
+	noBias := nn.Init{NoBias: true}
+	b := &basicBlock{conv3x3(out, stride, noBias), nn.BatchNorm(), conv3x3(out, 1, noBias), nn.BatchNorm(), nn.Identity()}
+	if in != out || stride != 1 {
+		b.shortcut = nn.Sequential(nn.Conv2D(out, tensor.Both(1), tensor.Conv{Stride: tensor.Both(stride)}, noBias), nn.BatchNorm())
+	}
+	return b
+}
+
+func (b *basicBlock) Forward(x *tensor.Tensor) *tensor.Tensor {
+	y := b.bn1.Forward(b.conv1.Forward(x)).ReLU()
+	y = b.bn2.Forward(b.conv2.Forward(y))
+	return y.Add(b.shortcut.Forward(x)).ReLU()
+}
+
+func (b *basicBlock) Params() []*nn.Param { return nn.Params(b) }
+
+// trainer returns a function that takes a step of the model on a batch, which is always the same, and returns the loss. Weights and batch are
+// those of peers.py.
+func (m model) trainer(samples int) func() *tensor.Tensor {
+	shape := append([]int{samples}, m.input...)
+	var x, labels *tensor.Tensor
+	if m.symbols > 0 {
+		x, labels = numbers("tokens", m.symbols, shape...), numbers("labels", m.classes, shape...)
+	} else {
+		x, labels = drawn("images", 1, shape...), numbers("labels", m.classes, samples)
+	}
+	net := m.net()
+	wait(net.Forward(x.Slice(0, 0, 2))) // the first use finds the shapes of weights
+	for name, cell := range nn.Named(net) {
+		if p, ok := cell.(*nn.Param); ok {
+			p.Set(firstValue(name, p.Value().Shape()))
+		}
+	}
+	opt := m.optimiser(net.Params())
+	return func() *tensor.Tensor {
+		loss := nn.CrossEntropy(net.Forward(x), labels)
+		opt.Minimize(loss)
+		return loss
+	}
+}
+
+// firstValue is what a parameter of this name begins with.
+func firstValue(name string, shape []int) *tensor.Tensor {
+	switch {
+	case len(shape) > 2: // of a convolution
+		return drawn(name, 2/float64(shape[1]*shape[2]*shape[3]), shape...)
+	case len(shape) == 2:
+		return drawn(name, 2/float64(shape[0]), shape...)
+	case strings.HasSuffix(name, "weight"):
+		return tensor.Ones(shape...)
+	}
+	return tensor.Zeros(shape...)
+}
+
+// drawn returns numbers with mean 0 and the given variance, a function of name, uniformly distributed.
+func drawn(name string, variance float64, shape ...int) *tensor.Tensor {
+	all := make([]float32, product(shape))
+	for i := range all {
+		all[i] = float32((float64(bits(name, i))/(1<<31) - 1) * math.Sqrt(3*variance))
+	}
+	return tensor.From(all, shape...)
+}
+
+// numbers returns integers from 0 to less than n, a function of name.
+func numbers(name string, n int, shape ...int) *tensor.Tensor {
+	all := make([]int64, product(shape))
+	for i := range all {
+		all[i] = int64(bits(name, i)) % int64(n)
+	}
+	return tensor.From(all, shape...)
+}
+
+// bits mixes name and i by the last steps of MurmurHash3.
+func bits(name string, i int) uint32 {
+	h := uint32(i)*0x9e3779b1 + crc32.ChecksumIEEE([]byte(name))
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return h ^ h>>16
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
