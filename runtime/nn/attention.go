@@ -136,6 +136,8 @@ func (a *Attention) String() string {
 	return text + ")"
 }
 
+func (a *Attention) isDiscreet() bool { return true }
+
 // Params implements [Module].
 //
 //asyncgen:api meta

@@ -66,13 +66,15 @@ var kinds = map[string]kind{
 	"PaddedEmbedding": {make: func() nn.Module { return nn.PaddedEmbedding(4, 3, 1) }, shape: []int{4, 5}, classes: true},
 	"RMSNorm":         {make: func() nn.Module { return nn.RMSNorm() }, shape: []int{4, 5}},
 	"ReLU":            {make: nn.ReLU, shape: []int{4, 5}},
-	"Residual":        {make: func() nn.Module { return nn.Residual(nn.Dense(7), nn.ReLU(), nn.Dense(5)) }, shape: []int{4, 5}},
-	"Sequential":      {make: func() nn.Module { return nn.Sequential(nn.Dense(7), nn.ReLU(), nn.Dense(2)) }, shape: []int{4, 5}},
-	"SiLU":            {make: nn.SiLU, shape: []int{4, 5}},
-	"Sigmoid":         {make: nn.Sigmoid, shape: []int{4, 5}},
-	"Softmax":         {make: func() nn.Module { return nn.Softmax(-1) }, shape: []int{4, 5}},
-	"Softplus":        {make: nn.Softplus, shape: []int{4, 5}},
-	"Tanh":            {make: nn.Tanh, shape: []int{4, 5}},
+	"Residual": {make: func() nn.Module {
+		return nn.Residual(nn.LayerNorm(), nn.MultiHeadAttention(6, 2), nn.ReLU(), nn.Dense(5))
+	}, shape: []int{4, 3, 5}},
+	"Sequential": {make: func() nn.Module { return nn.Sequential(nn.Dense(7), nn.ReLU(), nn.Dense(2)) }, shape: []int{4, 5}},
+	"SiLU":       {make: nn.SiLU, shape: []int{4, 5}},
+	"Sigmoid":    {make: nn.Sigmoid, shape: []int{4, 5}},
+	"Softmax":    {make: func() nn.Module { return nn.Softmax(-1) }, shape: []int{4, 5}},
+	"Softplus":   {make: nn.Softplus, shape: []int{4, 5}},
+	"Tanh":       {make: nn.Tanh, shape: []int{4, 5}},
 }
 
 func (k kind) input(g *tensor.Generator) *tensor.Tensor {
