@@ -42,7 +42,13 @@ var models = map[string]model{
 	"transformer": {
 		net: func() nn.Module {
 			const width, heads, symbols = 256, 4, 256
-			return nn.Sequential(nn.Embedding(symbols, width), newBlock(width, heads), newBlock(width, heads), nn.LayerNorm(), nn.Dense(symbols))
+			layers := []nn.Module{nn.Embedding(symbols, width)}
+			for range 2 {
+				layers = append(layers,
+					nn.Residual(nn.LayerNorm(), nn.MultiHeadAttention(width, heads, nn.Heads{Causal: true})),
+					nn.Residual(nn.LayerNorm(), nn.Dense(4*width), nn.GELU(), nn.Dense(width)))
+			}
+			return nn.Sequential(append(layers, nn.LayerNorm(), nn.Dense(symbols))...)
 		},
 		optimiser: func(params []*nn.Param) *optim.Optimizer { return optim.AdamW(params, 1e-3) },
 		input:     []int{256}, symbols: 256, classes: 256,
@@ -69,34 +75,13 @@ func conv3x3(out, stride int, init nn.Init) nn.Module {
 	return nn.Conv2D(out, tensor.Both(3), tensor.Conv{Stride: tensor.Both(stride), Padding: tensor.Both(1)}, init)
 }
 
-// A block is one of a transformer: attention and a small network, each beside its input.
-type block struct {
-	ln1  nn.Module
-	attn *nn.Attention
-	ln2  nn.Module
-	mlp  nn.Module
-}
-
-func newBlock(width, heads int) *block {
-	return &block{
-		nn.LayerNorm(), nn.MultiHeadAttention(width, heads, nn.Heads{Causal: true}),
-		nn.LayerNorm(), nn.Sequential(nn.Dense(4*width), nn.GELU(), nn.Dense(width)),
-	}
-}
-
-func (b *block) Forward(x *tensor.Tensor) *tensor.Tensor {
-	x = x.Add(b.attn.Forward(b.ln1.Forward(x)))
-	return x.Add(b.mlp.Forward(b.ln2.Forward(x)))
-}
-
-func (b *block) Params() []*nn.Param { return nn.Params(b) }
-
 // A basicBlock is one of a ResNet: two convolutions beside their input.
-type basicBlock struct{ conv1, bn1, conv2, bn2, shortcut nn.Module }
+type basicBlock struct{ main, shortcut nn.Module }
 
 func newBasicBlock(in, out, stride int) *basicBlock {
 	noBias := nn.Init{NoBias: true}
-	b := &basicBlock{conv3x3(out, stride, noBias), nn.BatchNorm(), conv3x3(out, 1, noBias), nn.BatchNorm(), nn.Identity()}
+	main := nn.Sequential(conv3x3(out, stride, noBias), nn.BatchNorm(), nn.ReLU(), conv3x3(out, 1, noBias), nn.BatchNorm())
+	b := &basicBlock{main, nn.Identity()}
 	if in != out || stride != 1 {
 		b.shortcut = nn.Sequential(nn.Conv2D(out, tensor.Both(1), tensor.Conv{Stride: tensor.Both(stride)}, noBias), nn.BatchNorm())
 	}
@@ -104,9 +89,10 @@ func newBasicBlock(in, out, stride int) *basicBlock {
 }
 
 func (b *basicBlock) Forward(x *tensor.Tensor) *tensor.Tensor {
-	y := b.bn1.Forward(b.conv1.Forward(x)).ReLU()
-	y = b.bn2.Forward(b.conv2.Forward(y))
-	return y.Add(b.shortcut.Forward(x)).ReLU()
+	y, z := b.main.Forward(x), b.shortcut.Forward(x)
+	sum := y.Add(z)
+	defer tensor.Dead(y, z, sum)
+	return sum.ReLU()
 }
 
 func (b *basicBlock) Params() []*nn.Param { return nn.Params(b) }

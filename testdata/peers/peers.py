@@ -189,27 +189,19 @@ def torch_train(torch, compile, q):
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             return self.out_proj(y.transpose(1, 2).reshape(n, t, c))
 
-    class Block(nn.Module):
-        def __init__(self, width, heads):
-            super().__init__()
-            self.ln1, self.attn, self.ln2 = nn.LayerNorm(width), Attention(width, heads), nn.LayerNorm(width)
-            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
+    class Residual(nn.Sequential):
         def forward(self, x):
-            x = x + self.attn(self.ln1(x))
-            return x + self.mlp(self.ln2(x))
+            return x + super().forward(x)
 
     class BasicBlock(nn.Module):
         def __init__(self, n, out, stride):
             super().__init__()
             conv = lambda n, size, stride: nn.Conv2d(n, out, size, stride, size // 2, bias=False)
-            self.conv1, self.bn1 = conv(n, 3, stride), nn.BatchNorm2d(out)
-            self.conv2, self.bn2 = conv(out, 3, 1), nn.BatchNorm2d(out)
+            self.main = nn.Sequential(conv(n, 3, stride), nn.BatchNorm2d(out), nn.ReLU(), conv(out, 3, 1), nn.BatchNorm2d(out))
             self.shortcut = nn.Sequential(conv(n, 1, stride), nn.BatchNorm2d(out)) if n != out or stride > 1 else nn.Identity()
 
         def forward(self, x):
-            y = F.relu(self.bn1(self.conv1(x)))
-            return F.relu(self.bn2(self.conv2(y)) + self.shortcut(x))
+            return F.relu(self.main(x) + self.shortcut(x))
 
     def first(m, name, p):
         "As firstValue in models.go; there a Linear has its inputs along the first axis, and q, k and v are apart."
@@ -237,7 +229,11 @@ def torch_train(torch, compile, q):
                             nn.Flatten(), nn.Linear(64 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 10))
     elif kind == "transformer":
         shape, optimiser, classes = (samples, 256), lambda params: torch.optim.AdamW(params, 1e-3, weight_decay=0.01, fused=True), 256
-        net = nn.Sequential(nn.Embedding(256, 256), Block(256, 4), Block(256, 4), nn.LayerNorm(256), nn.Linear(256, 256))
+        layers = [nn.Embedding(256, 256)]
+        for _ in range(2):
+            layers += [Residual(nn.LayerNorm(256), Attention(256, 4)),
+                       Residual(nn.LayerNorm(256), nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 256))]
+        net = nn.Sequential(*layers, nn.LayerNorm(256), nn.Linear(256, 256))
     else:
         shape, layers = (samples, 3, 32, 32), [conv(3, 16, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
         for n, out in (16, 16), (16, 32), (32, 64):
