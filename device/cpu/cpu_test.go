@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -810,6 +811,51 @@ func TestNothingIsAllocatedPerCommand(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { b.Submit(cmds) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// TestScatterOfManyIndices adds by more indices than scatterAdd looks at together: in planes, as the gradient of a pool does, and in rows.
+func TestScatterOfManyIndices(t *testing.T) {
+	everySplit(t, func(t *testing.T) {
+		rnd := newRand(t)
+		for _, width := range []int{1, 3, shortestAdd} {
+			for _, gap := range []int{1, 2} { // between neighbours in the output
+				const planes, each, length = 5, scatterAhead/2 + 7, 20
+				row := width * gap
+				c := device.Command{Kernel: device.NewKernel("add", device.ScatterAdd, nil, device.Float32, device.Float32, device.Int64), N: planes * length * row}
+				c.Args = &device.Args{Shape: device.Shape{planes, each, width}, Ints: []int{length, row}}
+				c.Args.Strides[0], c.Args.Strides[2] = []int{length * row, 0, gap}, []int{1, planes, 0}
+				indices, want := make([]int64, planes*each), make([]float32, c.N)
+				src := make([]float32, planes*each*width)
+				for i := range src {
+					src[i] = float32(rnd.NormFloat64())
+				}
+				c.Buf = [4]*device.Buffer{device.HostBuffer(int64(4 * c.N)), bufferOf(src)}
+				for p := range planes {
+					for i := range each {
+						at := rnd.IntN(length)
+						indices[p+i*planes] = int64(at)
+						for k := range width {
+							want[(p*length+at)*row+k*gap] += src[(p*each+i)*width+k]
+						}
+					}
+				}
+				c.Buf[2] = bufferOf(indices)
+				got := device.Slice[float32](c.Buf[0], 0, c.N)
+				if err := Run(&c); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%d neighbours, %d apart: the sums are other ones", width, gap)
+				}
+				indices[len(indices)-1] = length // the last that is looked at
+				c.Buf[2] = bufferOf(indices)
+				var at *device.IndexError
+				if err := Run(&c); !errors.As(err, &at) || slices.ContainsFunc(got, func(v float32) bool { return v != 0 }) {
+					t.Errorf("%d neighbours, %d apart: error %v, want one of an index and zeros", width, gap, err)
+				}
+			}
+		}
+	})
 }
 
 // TestSumsOfManyColumns folds more neighbours and more rows than one call does.

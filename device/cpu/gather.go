@@ -55,7 +55,7 @@ type selection struct {
 
 var selections = sync.Pool{New: func() any { return new(selection) }}
 
-// newSelection splits the axes of c into outer and inner ones, and checks the indices. It is given the
+// newSelection splits the axes of c into outer and inner ones. It is given the
 // strides of the operand that is selected from and those of the other operand; nil means contiguous.
 func newSelection(c *device.Command, from, other []int) (*selection, error) {
 	shape, index := c.Args.Shape, c.Args.Strides[2]
@@ -74,36 +74,32 @@ func newSelection(c *device.Command, from, other []int) (*selection, error) {
 		return nil, errRank(shape)
 	}
 	s.count, s.width = shape[:split].Size(), shape[split:].Size()
-	if err := s.find(c); err != nil {
-		selections.Put(s)
-		return nil, err
-	}
 	return s, nil
 }
 
-// find computes where what each index selects begins.
-func (s *selection) find(c *device.Command) error {
+// find computes where what each of the indices from lo to hi selects begins, and checks the indices.
+func (s *selection) find(c *device.Command, lo, hi int) error {
 	s.places = s.places[:0]
 	if s.width == 0 {
 		return nil
 	}
-	s.places = slices.Grow(s.places, s.count)[:s.count]
+	s.places = slices.Grow(s.places, hi-lo)[:hi-lo]
 	if s.index.rank <= 1 && s.outer.rank <= 1 {
-		return s.findInLine(c)
+		return s.findInLine(c, lo)
 	}
 	least, length, step, indices := c.Args.LeastIndex(), c.Args.Ints[0], c.Args.Ints[1], whole[int64](c, 2)
 	for i := range s.places {
-		at, err := indexIn(least, length, indices[c.Off[2]+s.index.offset(i)])
+		at, err := indexIn(least, length, indices[c.Off[2]+s.index.offset(lo+i)])
 		if err != nil {
 			return err
 		}
-		s.places[i] = s.outer.offset(i) + at*step
+		s.places[i] = s.outer.offset(lo+i) + at*step
 	}
 	return nil
 }
 
-// findInLine is find for indices, and what is selected from, that lie equally far apart.
-func (s *selection) findInLine(c *device.Command) error {
+// findInLine is find, from lo on, for indices, and what is selected from, that lie equally far apart.
+func (s *selection) findInLine(c *device.Command, lo int) error {
 	least, length, step, indices := c.Args.LeastIndex(), c.Args.Ints[0], c.Args.Ints[1], whole[int64](c, 2)
 	from, each := c.Off[2], 0
 	if s.index.rank > 0 {
@@ -113,6 +109,7 @@ func (s *selection) findInLine(c *device.Command) error {
 	if s.outer.rank > 0 {
 		more = s.outer.strides[0]
 	}
+	from, outer = from+lo*each, lo*more
 	for i := range s.places {
 		at := indices[from]
 		if uint64(at) >= uint64(length) { // or else it is as it should be
@@ -154,6 +151,9 @@ func takeRows[T uint8 | uint16 | uint32 | uint64](c *device.Command) error {
 		return err
 	}
 	defer selections.Put(s)
+	if err := s.find(c, 0, s.count); err != nil {
+		return err
+	}
 	var zero T
 	t := taking[T]{selection: s, src: whole[T](c, 1), off: c.Off[1], out: slice[T](pointer(c, 0, int(unsafe.Sizeof(zero)), c.N), c.N)}
 	if !pool.Worth(s.count, grainOf(indexCost+s.width)) {
@@ -209,13 +209,12 @@ func scatterAdd[T number]() runner {
 		s, err := newSelection(c, c.Args.Strides[0], c.Args.Strides[1])
 		if err == nil {
 			defer selections.Put(s)
+			err = (&scattering[T]{selection: s, out: out, src: whole[T](c, 1), off: c.Off[1], add: add}).run(c)
 		}
 		if err != nil {
 			clearAll(out)
-			return err
 		}
-		(&scattering[T]{selection: s, out: out, src: whole[T](c, 1), off: c.Off[1], add: add}).run()
-		return nil
+		return err
 	}
 }
 
@@ -240,25 +239,35 @@ const (
 	scatterCost  = 2         // how many simple operations an element is worth
 	shortestAdd  = 8         // how many neighbours are worth a loop of package vec
 	scatterBytes = 256 << 10 // of the output stay in the second cache while they are added to
+	scatterAhead = 2048      // how many indices are looked at before what they select is added: their places stay in the first cache
 )
 
-func (s *scattering[T]) run() {
+func (s *scattering[T]) run(c *device.Command) error {
 	isPlain := s.inner.isContiguous() && s.within.isContiguous()
 	if isPlain && s.width >= shortestAdd && runtime.GOMAXPROCS(0) > 1 && pool.Worth(len(s.out)+scatterCost*s.count*s.width, grainOf(1)) {
+		if err := s.find(c, 0, s.count); err != nil {
+			return err
+		}
 		s.inParts()
-		return
+		return nil
 	}
 	clearAll(s.out)
-	switch {
-	case !isPlain:
-		s.oneByOne()
-	case s.width < shortestAdd:
-		s.few()
-	default:
-		for i, place := range s.places {
-			s.neighbours(i, place)
+	for lo := 0; lo < s.count; lo += scatterAhead {
+		if err := s.find(c, lo, min(lo+scatterAhead, s.count)); err != nil {
+			return err
+		}
+		switch {
+		case !isPlain:
+			s.oneByOne(lo)
+		case s.width < shortestAdd:
+			s.few(lo)
+		default:
+			for i, place := range s.places {
+				s.neighbours(lo+i, place)
+			}
 		}
 	}
+	return nil
 }
 
 // inParts divides the output among the cores by whole rows. A core clears its rows and then adds to them, while they
@@ -311,25 +320,26 @@ func (s *scattering[T]) neighbours(i, place int) {
 	}
 }
 
-// few adds neighbours that are too few for loops of their own.
-func (s *scattering[T]) few() {
+// few adds neighbours that are too few for loops of their own. The first of places is that of index lo.
+func (s *scattering[T]) few(lo int) {
 	if s.width == 1 {
 		for i, place := range s.places {
-			s.out[place] += s.src[s.off+s.with.offset(i)]
+			s.out[place] += s.src[s.off+s.with.offset(lo+i)]
 		}
 		return
 	}
 	for i, place := range s.places {
 		out := s.out[place:]
-		for j, v := range s.src[s.off+s.with.offset(i):][:s.width] {
+		for j, v := range s.src[s.off+s.with.offset(lo+i):][:s.width] {
 			out[j] += v
 		}
 	}
 }
 
-func (s *scattering[T]) oneByOne() {
+// oneByOne adds neighbours that are not contiguous. The first of places is that of index lo.
+func (s *scattering[T]) oneByOne(lo int) {
 	for i, place := range s.places {
-		at := s.off + s.with.offset(i)
+		at := s.off + s.with.offset(lo+i)
 		for j := range s.width {
 			s.out[place+s.inner.offset(j)] += s.src[at+s.within.offset(j)]
 		}
