@@ -303,9 +303,9 @@ func (l *batchNorm) statistics(x *tensor.Tensor) (mean, variance *tensor.Tensor)
 	for axis := 2; axis < len(shape); axis++ {
 		axes = append(axes, axis)
 	}
-	mean = x.Mean(axes...)
+	mean = overPlanes(axes, func(axes []int) *tensor.Tensor { return x.Mean(axes...) })
 	means := channels(mean, len(shape))
-	variance = squaredDifference.Mean(axes, x, means)
+	variance = overPlanes(axes, func(axes []int) *tensor.Tensor { return squaredDifference.Mean(axes, x, means) })
 	tensor.Dead(means)
 	if !l.runningMean.IsSet() {
 		zeros, ones := like(x).Zeros(shape[1]), like(x).Ones(shape[1])
@@ -316,6 +316,17 @@ func (l *batchNorm) statistics(x *tensor.Tensor) (mean, variance *tensor.Tensor)
 	remember(l.runningMean, mean, l.how.Momentum, 1)
 	remember(l.runningVar, variance, l.how.Momentum, float64(n)/float64(n-1))
 	return mean, variance
+}
+
+// overPlanes returns a mean over axes, of which the first is that of samples. Mean over the others, which are the last axes, comes first: it reads
+// memory in order, and stores none of the squares that a variance is a mean of.
+func overPlanes(axes []int, mean func(axes []int) *tensor.Tensor) *tensor.Tensor {
+	if len(axes) == 1 {
+		return mean(axes)
+	}
+	planes := mean(axes[1:])
+	defer tensor.Dead(planes)
+	return planes.Mean(0)
 }
 
 // remember replaces the part momentum of b by x times factor.
