@@ -813,7 +813,8 @@ func TestNothingIsAllocatedPerCommand(t *testing.T) {
 	}
 }
 
-// TestScatterOfManyIndices adds by more indices than scatterAdd looks at together: in planes, as the gradient of a pool does, and in rows.
+// TestScatterOfManyIndices adds by more indices than scatterAdd looks at together: in planes, as the gradient of a
+// pool does, and in rows.
 func TestScatterOfManyIndices(t *testing.T) {
 	everySplit(t, func(t *testing.T) {
 		rnd := newRand(t)

@@ -239,7 +239,7 @@ const (
 	scatterCost  = 2         // how many simple operations an element is worth
 	shortestAdd  = 8         // how many neighbours are worth a loop of package vec
 	scatterBytes = 256 << 10 // of the output stay in the second cache while they are added to
-	scatterAhead = 2048      // how many indices are looked at before what they select is added: their places stay in the first cache
+	scatterAhead = 2048      // indices are looked at before what they select is added: places for the first cache
 )
 
 func (s *scattering[T]) run(c *device.Command) error {

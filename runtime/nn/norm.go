@@ -318,8 +318,9 @@ func (l *batchNorm) statistics(x *tensor.Tensor) (mean, variance *tensor.Tensor)
 	return mean, variance
 }
 
-// overPlanes returns a mean over axes, of which the first is that of samples. Mean over the others, which are the last axes, comes first: it reads
-// memory in order, and stores none of the squares that a variance is a mean of.
+// overPlanes returns a mean over axes, the first of which numbers samples. The mean over the other
+// axes, which are the last ones, comes first: it reads memory in order, and stores none of the squares
+// that a variance is a mean of.
 func overPlanes(axes []int, mean func(axes []int) *tensor.Tensor) *tensor.Tensor {
 	if len(axes) == 1 {
 		return mean(axes)

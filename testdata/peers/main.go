@@ -7,9 +7,10 @@
 //
 // With -from nothing is measured: the chart is of rows of a table that an earlier run has written.
 //
-// With -steps it measures training steps of whole models, ours beside PyTorch's, and their memory. Each model of each peer is a process of its
-// own. Windows of a few steps are asked for in turn, for 20 budgets. Both begin with the same weights, and the command fails if their losses differ. The
-// table is a part of FILE, under a heading of its own; what else is in FILE stays.
+// With -steps it measures training steps of whole models, ours beside PyTorch's, and their memory. Each model of each
+// peer is a process of its own. Windows of a few steps are asked for in turn, for 20 budgets. Both begin with the same
+// weights, and the command fails if their losses differ. The table is a part of FILE, under a heading of its own; what
+// else is in FILE stays.
 //
 // Each peer is a process of its own, one for each number of threads, that answers questions: how long does this take? They are asked in turn,
 // question by question, so that what disturbs the machine for a while disturbs all. An answer is the median of many short windows.
@@ -126,7 +127,8 @@ func write(name string, text func() string) error {
 	return os.WriteFile(name, []byte(text()), 0o666)
 }
 
-// writePart writes one of the two tables to a file and keeps the other one there; or to standard output, if the file has no name.
+// writePart writes one of the two tables to a file and keeps the other one there. If the file has no name, it writes
+// to standard output.
 func writePart(name string, isSteps bool, table string) error {
 	if name == "" {
 		_, err := os.Stdout.WriteString(table)

@@ -97,8 +97,8 @@ func (b *basicBlock) Forward(x *tensor.Tensor) *tensor.Tensor {
 
 func (b *basicBlock) Params() []*nn.Param { return nn.Params(b) }
 
-// trainer returns a function that takes a step of the model on a batch, which is always the same, and returns the loss. Weights and batch are
-// those of peers.py.
+// trainer returns a function that takes a step of the model on a batch, which is always the same, and returns
+// the loss. Weights and batch are those of peers.py.
 func (m model) trainer(samples int) func() *tensor.Tensor {
 	shape := append([]int{samples}, m.input...)
 	var x, labels *tensor.Tensor

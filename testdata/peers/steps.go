@@ -15,7 +15,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// steps are training steps of whole models: forward, loss, backward, optimiser. The first of Sizes is the size of a batch.
+// steps are training steps of whole models: forward, loss, backward, optimiser. The first of Sizes is the size of
+// a batch.
 var steps = []workload{
 	{Name: "perceptron 784-512-512-10, momentum, batch 1024", Work: "train", Op: "mlp", Sizes: []int{1024}},
 	{Name: "perceptron 784-512-512-10, momentum, batch 64", Work: "train", Op: "mlp", Sizes: []int{64}},
@@ -38,7 +39,8 @@ type training struct {
 
 var current *training
 
-// newTraining makes a model. Before, a step of the smallest one does what a process does once, such as starting workers and, in Python, imports.
+// newTraining makes a model. Before, a step of the smallest one does what a process does once, such as starting
+// workers and, in Python, imports.
 func newTraining(q question) *training {
 	models["tiny"].trainer(2)()
 	waitAll()
@@ -47,12 +49,12 @@ func newTraining(q question) *training {
 	t.step = models[q.Op].trainer(q.Sizes[0])
 	waitAll()
 	debug.FreeOSMemory()
-	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak begins anew, without what making the first weights took
+	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak begins anew, after the first weights were made
 	return t
 }
 
-// resident returns what Linux says of this process, in bytes: VmRSS, what it has in memory, or VmHWM, the peak of this. Pages of files don't count, such as
-// code that has run for the first time. It is 0 on other systems.
+// resident returns what Linux says of this process, in bytes: VmRSS, what it has in memory, or VmHWM, the peak of
+// this. Pages of files don't count, such as code that has run for the first time. It is 0 on other systems.
 func resident(key string) int64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	kib := map[string]int64{}
@@ -88,7 +90,8 @@ func train(q question) answer {
 	return a
 }
 
-// measureSteps asks our library and PyTorch for steps of each model in turn, each in a process of its own, and compares the losses.
+// measureSteps asks our library and PyTorch for steps of each model in turn, each in a process of its own, and
+// compares the losses.
 func measureSteps(o options) (*results, error) {
 	r := &results{options: o, machine: machine()}
 	c := newCommands(o)
