@@ -20,7 +20,7 @@ import (
 //
 // The Allocator writes nothing into the memory itself, which the host may not be able to reach. A
 // block is at most an eighth and 63 bytes larger than the request. Blocks begin at multiples of 64
-// bytes, and those of 2 MiB and more at multiples of 2 MiB. Their contents are undefined.
+// bytes, and those of 16 MiB and more at multiples of 2 MiB. Their contents are undefined.
 //
 // In builds with the tag asyncgen_checked, undefined contents are NaN. Each block ends at a page
 // that can't be touched, and memory that was put back can't be touched either. Such builds take time

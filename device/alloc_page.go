@@ -9,6 +9,9 @@ import (
 const (
 	pageBytes = 8 << 10
 	hugePage  = 2 << 20
+	// Blocks from here on begin at a huge page, which costs them an eighth at most. Where smaller ones did, the gaps
+	// between the activations of a ResNet made a quarter of its memory.
+	alignFrom = 8 * hugePage
 	// A new region is half as large as all regions together, within these bounds. If the request is
 	// larger, the region is as large as the request.
 	minRegion = 8 << 20
@@ -78,7 +81,7 @@ func (h *pageHeap) init(src Source, limit int64) { h.src, h.limit = src, limit }
 func (h *pageHeap) take(bytes int64, c *class, grow bool) (*span, error) {
 	n := int32((bytes + pageBytes - 1) / pageBytes)
 	align := int32(1)
-	if bytes >= hugePage {
+	if bytes >= alignFrom {
 		align = hugePage / pageBytes
 	}
 	h.mu.Lock()

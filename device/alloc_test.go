@@ -187,7 +187,7 @@ func checkNew(t *testing.T, b *Buffer, n int64, live map[*Buffer]byte) {
 		t.Fatalf("%d bytes are in a block of %d", n, b.at.size())
 	}
 	align := int64(64)
-	if n >= hugePage && !checked {
+	if n >= alignFrom && !checked {
 		align = hugePage
 	}
 	if at := b.Offset(); at%align != 0 || b.Ptr != nil && int64(uintptr(b.Ptr))%align != 0 {
