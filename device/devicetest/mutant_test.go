@@ -64,6 +64,13 @@ var mutants = []mutant{
 			}
 		}
 	})},
+	{"folds of elements of two bytes begin with 1", "Storage", after(func(c *device.Command) {
+		if c.Kernel.Code == device.Reduce && c.Kernel.In[0] == device.Float16 && c.Kernel.Body.(kernel.FoldOf).By == kernel.ReduceSum {
+			for i := range c.N {
+				device.Slice[float32](c.Buf[0], c.Off[0], c.N)[i]++
+			}
+		}
+	})},
 	{"elements of two bytes gathered as if all were alike", "Storage", onCPU(func(c *device.Command, run func(*device.Command)) {
 		run(c)
 		if out := c.Kernel.Out; c.Kernel.Code == device.Gather && out.Size() == 2 && c.N > 1 {

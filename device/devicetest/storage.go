@@ -19,6 +19,10 @@ func testStorage(s *suite) {
 	bfloat16 := halfFormat{8, -126, 127}
 	halves[device.Float16Bits](s, float16)
 	halves[device.BFloat16Bits](s, bfloat16)
+	for range 12 {
+		computed(s, float16, device.ToFloat16)
+		computed(s, bfloat16, device.ToBFloat16)
+	}
 	integers(s, anyBits[int32](s, 1000), math.MinInt32, math.MaxInt32)
 	integers(s, anyBits[uint8](s, 1000), 0, math.MaxUint8)
 	betweenStorage(s, float16, bfloat16)
@@ -141,6 +145,45 @@ func rounds[T device.Float16Bits | device.BFloat16Bits, S device.Element](s *sui
 	for i, got := range mapOf[T](s, kernel.Cast(kernel.Arg(0, from), dt), len(x), put(s, x)) {
 		if want := f.round(exactly(x[i])); !same(f.value(uint16(got)), want) {
 			s.Fatalf("%v %v is %v as %v, want %v", from, x[i], f.value(uint16(got)), dt, want)
+		}
+	}
+}
+
+// computed evaluates expressions of elements of 16 bits, which are converted first, and folds their values.
+func computed[T device.Float16Bits | device.BFloat16Bits](s *suite, f halfFormat, narrow func(float32) T) {
+	dt := device.DTypeOf[T]()
+	values := func(s *suite, n int) []T {
+		x := make([]T, n)
+		for i, v := range ordinary[float32](s, n) {
+			x[i] = narrow(v)
+		}
+		return x
+	}
+	single := func(x T) float32 { return float32(f.value(uint16(x))) }
+	x, y := kernel.Cast(kernel.Arg(0, dt), device.Float32), kernel.Cast(kernel.Arg(1, dt), device.Float32)
+	step := kernel.Sub(kernel.Mul(x, y), kernel.Const(0.75, device.Float32))
+	want := func(x, y T) float32 { return float32(single(x)*single(y)) - 0.75 }
+
+	a, b := values(s, 200), values(s, 200)
+	c := device.Command{Kernel: mapKernel(kernel.Cast(step, dt)), N: len(a), Buf: [4]*device.Buffer{nil, put(s, a), put(s, b)}}
+	for i, got := range compute[T](s, c) {
+		if want := f.round(float64(want(a[i], b[i]))); !same(f.value(uint16(got)), want) {
+			s.Fatalf("%v of %v and %v is %v, want %v", step, single(a[i]), single(b[i]), f.value(uint16(got)), want)
+		}
+	}
+
+	for _, r := range []kernel.Reducer{kernel.ReduceSum, kernel.ReduceMax} {
+		c, first := reduction(s, values)
+		second := over(s, &c, 2, values)
+		c.Kernel = device.NewKernel("fold of "+step.String(), device.Reduce, kernel.FoldOf{By: r, Expr: step}, device.Float32, dt, dt)
+		for i, got := range compute[float32](s, c) {
+			list := make([]float32, len(first[i]))
+			for j := range list {
+				list[j] = want(first[i][j], second[i][j])
+			}
+			if want := kernel.Fold(r, list); !same(got, want) {
+				s.Fatalf("%s by %v of %d elements of shape %v, %d kept, strides %v, is %v, want %v", c.Kernel.Name, r, len(list), c.Args.Shape, c.Args.Kept, c.Args.Strides, got, want)
+			}
 		}
 	}
 }

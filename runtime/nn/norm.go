@@ -65,6 +65,27 @@ func (a affine) values() (list []*tensor.Tensor) {
 	return list
 }
 
+// wide returns x in the type that its elements are computed in, float32 for half types, and lets go of x.
+func wide(x *tensor.Tensor) *tensor.Tensor {
+	if !x.DType().IsStorage() {
+		return x
+	}
+	defer tensor.Dead(x)
+	return x.As(x.DType().Wide())
+}
+
+// inWide returns f of x, which gets x in the type that its elements are computed in. So the result is rounded once.
+func inWide(x *tensor.Tensor, f func(x *tensor.Tensor) *tensor.Tensor) *tensor.Tensor {
+	dt := x.DType()
+	if !dt.IsStorage() {
+		return f(x)
+	}
+	in := x.As(dt.Wide())
+	y := f(in)
+	defer tensor.Dead(in, y)
+	return y.As(dt)
+}
+
 // LayerNorm returns a layer that normalises its input along the last axis, of each sample alone: see
 // [tensor.Tensor.LayerNorm]. The gain, 1 at first, and the bias, 0 at first, are parameters: vectors as
 // long as that axis of the first input that Forward gets, on its device and in its element type. They
@@ -187,11 +208,18 @@ func (l *groupNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
 		wrong(l.name, "the input has shape %v, want [N C ...] with channels in %d groups", shape, groups)
 	}
 	l.begin(x, shape[1])
+	return inWide(x, func(x *tensor.Tensor) *tensor.Tensor { return l.normed(x, groups) })
+}
+
+// normed returns x, of a type that is computed in, normalised in so many groups.
+func (l *groupNorm) normed(x *tensor.Tensor, groups int) *tensor.Tensor {
+	shape := x.Shape()
 	grouped := x.Reshape(shape[0], groups, shape[1:].Size()/max(groups, 1))
 	normed := grouped.LayerNorm(-1, l.how.Eps)
 	y := normed.Reshape(shape...)
 	tensor.Dead(grouped, normed)
 	for i, v := range l.values() {
+		v = wide(v)
 		before, column := y, channels(v, len(shape))
 		if i == 0 {
 			y = before.Mul(column)
@@ -231,7 +259,8 @@ func (l *groupNorm) Params() []*Param { return Params(l) }
 // called weight and bias, have an element for each channel.
 //
 // In training it uses the mean and the variance of the batch, and remembers them in the buffers
-// running_mean and running_var, which begin with 0 and 1. A buffer becomes 1-Momentum times itself
+// running_mean and running_var, which begin with 0 and 1, and are float32 for inputs of half types. A
+// buffer becomes 1-Momentum times itself
 // plus Momentum times the number of the batch. For running_var that is the unbiased variance, a sum
 // divided by one less than the number of elements, as in PyTorch. A [Frozen] layer normalises by the
 // two buffers, each sample alone:
@@ -263,9 +292,18 @@ func (l *batchNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
 		wrong("BatchNorm", "the input has shape %v, want [N C ...]", shape)
 	}
 	l.begin(x, shape[1])
+	return inWide(x, l.normed)
+}
+
+// normed returns x, of a type that is computed in, normalised.
+func (l *batchNorm) normed(x *tensor.Tensor) *tensor.Tensor {
+	shape := x.Shape()
 	mean, variance := l.statistics(x)
 	scale := reciprocalRoot(variance, l.how.Eps)
 	params := l.values()
+	for i, v := range params {
+		params[i] = wide(v)
+	}
 	if len(params) > 0 {
 		scaled := scale.Mul(params[0])
 		tensor.Dead(scale)
@@ -292,7 +330,7 @@ func (l *batchNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
 // x, which become part of the running ones; otherwise they are the running ones.
 func (l *batchNorm) statistics(x *tensor.Tensor) (mean, variance *tensor.Tensor) {
 	if !l.mode.IsTraining() {
-		return l.runningMean.Value(), l.runningVar.Value()
+		return wide(l.runningMean.Value()), wide(l.runningVar.Value())
 	}
 	shape := x.Shape()
 	n := shape[0] * shape[2:].Size()
@@ -332,7 +370,7 @@ func overPlanes(axes []int, mean func(axes []int) *tensor.Tensor) *tensor.Tensor
 
 // remember replaces the part momentum of b by x times factor.
 func remember(b *Buffer, x *tensor.Tensor, momentum, factor float64) {
-	old, now := b.Value(), x.Detach()
+	old, now := wide(b.Value()), x.Detach()
 	kept := old.MulScalar(1 - momentum)
 	mixed := kept.AddScaled(now, momentum*factor)
 	b.Set(mixed)

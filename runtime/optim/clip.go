@@ -11,8 +11,8 @@ import (
 
 // ClipNorm multiplies all gradients by one number, if they are longer than limit, taken as one vector: then their
 // norm is limit. It goes between Backward and Step. The result is the norm before, the root of the sum of all
-// squares, as a tensor without axes in the element type and on the device of the first gradient; 0 if there are
-// no gradients.
+// squares, as a tensor without axes on the device of the first gradient and in its element type, float32 for half
+// types; 0 if there are no gradients.
 //
 // The number is min(1, limit / (norm + 1e-6)), as in PyTorch. The device computes it, and ClipNorm does not wait. If
 // the norm is NaN, all gradients become NaN; see [Optimizer].Guard. ClipNorm panics with a [tensor.Mistake] if limit is
@@ -23,7 +23,13 @@ import (
 func ClipNorm(params []*nn.Param, limit float64) *tensor.Tensor {
 	mustLimit("ClipNorm", limit)
 	params = distinct("ClipNorm", params)
-	sum := sumOver(slices.Values(params), func(g *tensor.Tensor) *tensor.Tensor { return squares.Sum(nil, g) })
+	sum := sumOver(slices.Values(params), func(g *tensor.Tensor) *tensor.Tensor {
+		if g.DType().IsStorage() { // squares are often out of its range
+			g = g.As(g.DType().Wide())
+			defer tensor.Dead(g)
+		}
+		return squares.Sum(nil, g)
+	})
 	if sum == nil {
 		return tensor.Scalar(0)
 	}

@@ -225,7 +225,8 @@ func (o *Optimizer) Cells() []tensor.Cell {
 //   - "rate" is the learning rate, a float64 tensor on the CPU.
 //   - "steps" counts Steps, an int64 tensor on the CPU: of all, then of those that changed each parameter.
 //   - "momentum.2", "mean.2" and "square.2" are buffers for the third parameter, of its shape; see [SGD], [Adam] and
-//     [RMSProp]. They have no value before a Step has changed the parameter.
+//     [RMSProp]. They are float32 for parameters of half types, and have no value before a Step has changed the
+//     parameter.
 //   - "plateau.scale", "plateau.best" and "plateau.bad" are buffers of [Plateau], if it is set.
 //
 // The cells of part i of a Group have its number in front: "1.momentum.2".
@@ -295,7 +296,24 @@ func (c counts) Set(t *tensor.Tensor) {
 	*c.of = n
 }
 
-// Step gives each parameter that has a gradient its next value. It panics with a [tensor.Mistake] if Schedule returns a
+// wide returns t in the type that its elements are computed in, and lets go of t.
+func wide(t *tensor.Tensor) *tensor.Tensor {
+	if !t.DType().IsStorage() {
+		return t
+	}
+	defer tensor.Dead(t)
+	return t.As(t.DType().Wide())
+}
+
+// Step gives each parameter that has a gradient its next value. It leaves the gradients as they are: without a ZeroGrad
+// before the next Backward they go on to grow, and the parameters move along the sum of all gradients so far. Then a
+// loss that falls at first soon swings or becomes NaN.
+//
+// Of parameters of float16 and bfloat16 a step, and what is remembered, are computed in float32; the next value is
+// rounded once. Steps that are small beside a parameter are lost by that: to train for long, keep parameters in
+// float32, and compute with their values as bfloat16.
+//
+// Step panics with a [tensor.Mistake] if Schedule returns a
 // number that is negative, infinite or NaN, or if a parameter has another shape than its gradient or
 // what is remembered about it.
 //
@@ -327,11 +345,14 @@ func (o *Optimizer) step(factor float64, by *scale) {
 			o.counts[1+i]++
 			v := p.Value()
 			mustKeepShape("Step", i, g, v)
-			u := update{o: o, i: i, x: v.Detach(), g: g, rate: factor * o.rate, steps: float64(o.counts[1+i])}
+			u := update{o: o, i: i, x: wide(v.Detach()), g: wide(g), rate: factor * o.rate, steps: float64(o.counts[1+i])}
 			u.scale = own.like(u.x)
 			y := o.rule.next(&u)
+			if dt := v.DType(); y.DType() != dt {
+				y = u.temp(y).As(dt)
+			}
 			p.Set(y)
-			tensor.Dead(append(u.temps, g, v, u.x, y)...)
+			tensor.Dead(append(u.temps, u.g, v, u.x, y)...)
 		}
 	}
 	if own != by {

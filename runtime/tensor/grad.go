@@ -190,6 +190,10 @@ func (t *Tensor) Track() *Tensor {
 // Backward computes the gradient of t, which has one element, with respect to each Param that t depends on, and adds it
 // to the Param's gradient. It enqueues the work and does not wait.
 //
+// Gradients add up until ZeroGrad of the Param, or of an optimiser. If that is forgotten between two batches, no error
+// says so: each step goes along the sum of all gradients before, and a loss that falls at first swings or becomes NaN.
+// Minimize of an optimiser has its own ZeroGrad.
+//
 // Then it releases the graph of t and the intermediate values that only the graph holds, so a second Backward through
 // any part of it panics. To differentiate two losses that share a part of the graph, add them first. Backward also
 // panics if t depends on nothing that is tracked, and if a Param has a gradient of another shape, from a former value.
