@@ -32,7 +32,8 @@ type AttentionOptions struct {
 // The weights of all queries are never in memory at the same time, neither here nor in the gradient: they are computed
 // for some queries after the other, and computed again for the gradient (after Dao et al. 2022). Two cases keep them:
 // a mask that is tracked, and a [VMap]. The result of a query that a bool mask and Causal leave nothing to look at is
-// 0. It is NaN if a mask of numbers is -Inf for all keys that it may look at.
+// 0, also if all that it may look at has the score -Inf. Without a bool mask, the result of a query is NaN if all its
+// scores are -Inf: those of a mask of numbers that hides everything, where PyTorch has 0.
 //
 // Attention enqueues the work and does not wait. It panics with a [*Mistake] if shapes, element types or devices do not
 // fit.
@@ -193,19 +194,28 @@ func (a *attending) whole(q, k, v *Tensor) *Tensor {
 	return out.reshape(a.shape)
 }
 
-// lowest is the score of a key that is hidden: far below every other, and a number, so that nothing becomes NaN.
-const lowest = -math.MaxFloat32
+// lowest is the score of a key that a bool mask hides: the least number, so that nothing becomes NaN.
+func lowest(dt DType) float64 {
+	if dt == Float64 {
+		return -math.MaxFloat64
+	}
+	return -math.MaxFloat32
+}
 
-// hideLater gives later keys the score -Inf. The lowest number would not do: a mask of numbers may give
-// it to other keys. Beside a bool mask hideAlso gives later keys the lowest number, as the mask does
-// with the keys that it hides.
-var hideLater, hideAlso = hiding(math.Inf(-1)), hiding(lowest)
+// hideLater gives later keys the score -Inf, as those of other keys may be any number: a mask of numbers may have the
+// least of all.
+var hideLater = Fuse("Attention", 3, func(x ...*kernel.Expr) *kernel.Expr {
+	score, last, key := x[0], x[1], x[2]
+	return kernel.Where(kernel.Le(key, last), score, kernel.Const(math.Inf(-1), score.DType()))
+})
 
-func hiding(by float64) *Fused {
-	return Fuse("Attention", 3, func(x ...*kernel.Expr) *kernel.Expr {
-		score, last, key := x[0], x[1], x[2]
-		return kernel.Where(kernel.Le(key, last), score, kernel.Const(by, score.DType()))
-	})
+// hide gives keys the lowest score where a bool mask is false, and those that have the score -Inf.
+var hide = &op.Def{
+	Name: "Attention", Tensors: 2, Types: op.FullFloats, Cond: true, Unlisted: true,
+	Expr: func(x ...*kernel.Expr) *kernel.Expr {
+		least := kernel.Const(lowest(x[1].DType()), x[1].DType())
+		return kernel.Where(x[0], kernel.Max(x[1], least), least)
+	},
 }
 
 // number makes the numbers of keys by which Causal hides scores, if it does.
@@ -235,16 +245,12 @@ func (a *attending) weights(made *handles, q, k, mask *Tensor, from, to int) (p,
 		s = made.add(s.Add(mask))
 	}
 	if a.isCausal && from+a.s-a.t+1 < keys { // the first of these queries does not look at all of these keys
-		hide := hideLater
-		if mask != nil && mask.dtype == Bool {
-			hide = hideAlso
-		}
-		s = made.add(hide.Of(s, made.add(a.rows.Slice(0, from, to)), made.add(a.columns.Slice(0, 0, keys))))
+		s = made.add(hideLater.Of(s, made.add(a.rows.Slice(0, from, to)), made.add(a.columns.Slice(0, 0, keys))))
 	}
 	if mask != nil && mask.dtype == Bool {
-		s = made.add(Where(mask, s, made.add(filled(lowest, nil, a.dtype, a.dev))))
+		s = made.add(elementwise(hide, [2]float64{}, operands{mask, s}, true))
 		greatest := made.add(made.add(s.Detach()).MaxKeep(-1))
-		seen = made.add(greatest.NeScalar(lowest))
+		seen = made.add(greatest.NeScalar(lowest(a.dtype)))
 	}
 	return made.add(s.Softmax(-1)), seen
 }

@@ -240,6 +240,63 @@ func TestAttentionCausalWithLeast(t *testing.T) {
 	}
 }
 
+// Queries that find nothing, as a mask hides all keys or all that they may look at has the score -Inf, get 0 and leave
+// no trace in gradients, as in PyTorch. What a query finds beside keys of the score -Inf has all the weight.
+func TestAttentionOfNothing(t *testing.T) {
+	inf := math.Inf(1)
+	for name, attention := range map[string]func(q, k, v *tensor.Tensor, how tensor.AttentionOptions) *tensor.Tensor{
+		"in parts": tensor.Attention, "in one piece": tensor.WholeAttention,
+	} {
+		for dt, big := range map[device.DType]float64{tensor.Float32: 1e30, tensor.Float64: 1e200} { // its square is infinite
+			for _, causal := range []bool{false, true} {
+				row := func(x ...float64) *tensor.Tensor { return tensor.From(x, len(x), 1).As(dt).Track() }
+				q, k, v := row(-big, -big, 1, 1), row(big, big+big/8, 3, 4), row(10, 20, 30, 40)
+				mask := tensor.From([]bool{
+					true, true, false, false, // both have the score -Inf
+					true, false, false, false,
+					false, false, false, false,
+					false, false, true, true,
+				}, 4, 4)
+				y := attention(q, k, v, tensor.AttentionOptions{Mask: mask, Causal: causal, Scale: 1})
+				share := 1 / (1 + math.E) // of the first of the last two keys
+				want := []float64{0, 0, 0, 40 - 10*share}
+				grads := tensor.Grad(y.Sum(), q, k, v)
+				slope := 10 * share * (1 - share)
+				for i, pair := range [][2][]float64{
+					{elements(y), want}, {elements(grads[0]), {0, 0, 0, slope}}, {elements(grads[1]), {0, 0, -slope, slope}},
+					{elements(grads[2]), {0, 0, share, 1 - share}},
+				} {
+					for at, got := range pair[0] {
+						if !(math.Abs(got-pair[1][at]) <= 0.01) {
+							t.Errorf("%s, %v, causal %v: result or gradient %d is %v, want %v", name, dt, causal, i, pair[0], pair[1])
+							break
+						}
+					}
+				}
+				// A mask that hides nothing.
+				q = row(-big)
+				y = attention(q, row(big, big), v.Slice(0, 0, 2), tensor.AttentionOptions{Mask: tensor.From([]bool{true}), Causal: causal})
+				if grads := tensor.Grad(y.Sum(), q, v); y.At(0, 0) != 0 || grads[0].At(0, 0) != 0 || !slices.Equal(elements(grads[1]), []float64{0, 0, 0, 0}) {
+					t.Errorf("%s, %v: %v with the gradients %v, want 0", name, dt, y, grads)
+				}
+				// A key of the score -Inf beside one that has a number.
+				y = attention(row(1), row(-inf, -5), row(7, 9), tensor.AttentionOptions{Mask: tensor.From([]bool{true, true}, 1, 2)})
+				if got := y.At(0, 0); got != 9 {
+					t.Errorf("%s, %v: %v, want 9", name, dt, got)
+				}
+				// Without a bool mask it is as Softmax has it.
+				y = attention(row(-inf), row(1, 2), row(7, 9), tensor.AttentionOptions{})
+				z := attention(row(math.NaN()), row(1, 2), row(7, 9), tensor.AttentionOptions{Mask: tensor.From([]bool{true, false}, 1, 2)})
+				if !math.IsNaN(y.At(0, 0)) || !math.IsNaN(z.At(0, 0)) {
+					t.Errorf("%s, %v: %v and %v, want NaN", name, dt, y, z)
+				}
+			}
+		}
+	}
+}
+
+func elements(x *tensor.Tensor) []float64 { return x.As(tensor.Float64).Flatten().Float64s() }
+
 func TestAttentionMistakes(t *testing.T) {
 	x := func(shape ...int) *tensor.Tensor { return tensor.Zeros(shape...) }
 	for name, call := range map[string]func(){
