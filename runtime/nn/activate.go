@@ -24,7 +24,10 @@ type function struct {
 // Forward implements Module.
 //
 //go:noinline
-func (l function) Forward(x *tensor.Tensor) *tensor.Tensor { return l.f(x) }
+func (l function) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
+	return l.f(x)
+}
 
 // String is the name of the function.
 func (l function) String() string { return l.name }
@@ -92,10 +95,11 @@ func PReLU(slopes int) Module {
 	if slopes < 1 {
 		wrong("PReLU", "%d slopes", slopes)
 	}
-	return &pReLU{slopes, NewParam(nil)}
+	return &pReLU{slopes: slopes, weight: NewParam(nil)}
 }
 
 type pReLU struct {
+	place
 	slopes int
 	weight *Param
 }
@@ -104,6 +108,7 @@ type pReLU struct {
 //
 //go:noinline
 func (l *pReLU) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
 	if l.slopes > 1 && (x.Rank() < 2 || x.Dim(1) != l.slopes) {
 		wrong("PReLU", "the input has shape %v, want [N C ...] with %d channels", x.Shape(), l.slopes)
 	}
@@ -222,6 +227,7 @@ func Dropout2D(p float64) Module {
 }
 
 type dropout struct {
+	place
 	stateless
 	name  string
 	whole bool // it drops channels
@@ -233,6 +239,7 @@ type dropout struct {
 //
 //go:noinline
 func (l *dropout) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
 	shape := x.Shape()
 	if l.whole {
 		if len(shape) < 2 {

@@ -40,6 +40,7 @@ func MultiHeadAttention(width, heads int, how ...Heads) *Attention {
 
 // An Attention is a layer of attention, see [MultiHeadAttention].
 type Attention struct {
+	place
 	width, heads                 int
 	how                          Heads
 	qProj, kProj, vProj, outProj Module
@@ -62,6 +63,7 @@ func (a *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return a.Attend(x
 //asyncgen:api op recv
 //go:noinline
 func (a *Attention) Attend(x, memory, mask *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(a)
 	a.mustAttend(x, memory)
 	if mask != nil && mask.DType() != tensor.Bool {
 		wrong("MultiHeadAttention", "the mask is %v, want bool: compare, or convert with As", mask.DType())
@@ -83,6 +85,7 @@ func (a *Attention) Attend(x, memory, mask *tensor.Tensor) *tensor.Tensor {
 //asyncgen:api op 1
 //go:noinline
 func (a *Attention) Extend(x *tensor.Tensor, cache *KVCache) *tensor.Tensor {
+	defer inLayer(a)
 	a.mustAttend(x, x)
 	if !a.how.Causal {
 		wrong("MultiHeadAttention", "Extend: earlier positions would look at later ones: set Heads.Causal")

@@ -53,14 +53,14 @@ func TestKVCache(t *testing.T) {
 		}
 	}
 	mistaken(t, map[string]func(){
-		"nn: MultiHeadAttention: Extend: earlier positions would look at later ones: set Heads.Causal": func() {
+		"nn: MultiHeadAttention: Extend: earlier positions would look at later ones: set Heads.Causal (MultiHeadAttention(4, 2))": func() {
 			nn.MultiHeadAttention(4, 2).Extend(x, nn.NewKVCache())
 		},
 		"nn: MultiHeadAttention: 4 elements in 3 heads, and 3 of keys and values: each is to be divided by the next": func() {
 			nn.MultiHeadAttention(4, 3)
 		},
-		"nn: MultiHeadAttention: the inputs have shapes [3 4] and [3 4], want [N T C] and [N S D]": func() { layer.Forward(x.Row(0)) },
-		"nn: KVCache: it is none that NewKVCache has made": func() {
+		"nn: MultiHeadAttention: the inputs have shapes [3 4] and [3 4], want [N T C] and [N S D] (MultiHeadAttention(4, 1, Causal))": func() { layer.Forward(x.Row(0)) },
+		"nn: KVCache: it is none that NewKVCache has made (MultiHeadAttention(4, 2, Causal))": func() {
 			nn.MultiHeadAttention(4, 2, nn.Heads{Causal: true}).Extend(x, new(nn.KVCache))
 		},
 		"nn: KVCache: Truncate to 1 positions of 0": func() { nn.NewKVCache().Truncate(1) },
@@ -85,9 +85,9 @@ func TestRecurrentStates(t *testing.T) {
 	}
 	layer := nn.GRU(4, 2)
 	mistaken(t, map[string]func(){
-		"nn: GRU: the input has shape [2 3], want [N T C], with a step at least":   func() { layer.Forward(tensor.Ones(2, 3)) },
-		"nn: GRU: the input has shape [2 0 3], want [N T C], with a step at least": func() { layer.Forward(tensor.Ones(2, 0, 3)) },
-		"nn: GRU: the state has shape [1 2 4], want [2 2 4]": func() {
+		"nn: GRU: the input has shape [2 3], want [N T C], with a step at least (GRU(4, 2))":   func() { layer.Forward(tensor.Ones(2, 3)) },
+		"nn: GRU: the input has shape [2 0 3], want [N T C], with a step at least (GRU(4, 2))": func() { layer.Forward(tensor.Ones(2, 0, 3)) },
+		"nn: GRU: the state has shape [1 2 4], want [2 2 4] (GRU(4, 2))": func() {
 			layer.Run(tensor.Ones(2, 1, 3), nn.Hidden{H: tensor.Ones(1, 2, 4)})
 		},
 		"nn: LSTM: 0 elements in each of 1 layers": func() { nn.LSTM(0, 1) },

@@ -2,8 +2,10 @@ package nn_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -42,8 +44,15 @@ func TestCrossEntropy(t *testing.T) {
 		}
 		for _, label := range []int64{3, -1, -3, math.MinInt64} {
 			var at *device.IndexError
-			if err := nn.CrossEntropy(scores, tensor.FromOn(on, []int64{0, label, 0, 0})).Wait(); !errors.As(err, &at) || at.Index != label {
+			loss := nn.CrossEntropy(scores.Track(), tensor.FromOn(on, []int64{0, label, 0, 0}))
+			says := fmt.Sprintf(": label or class %d is out of range: there are 3 classes, 0 to 2", label)
+			if err := loss.Wait(); !errors.As(err, &at) || at.Index != label || !strings.HasSuffix(err.Error(), says) {
 				t.Errorf("label %d: %v", label, err)
+			}
+			g := nn.NewParam(scores)
+			nn.CrossEntropy(g.Value(), tensor.FromOn(on, []int64{0, label, 0, 0})).Backward()
+			if err := g.Grad().Wait(); err == nil || !strings.HasSuffix(err.Error(), says) || !strings.HasPrefix(err.Error(), "asyncgen: PickClasses ") {
+				t.Errorf("label %d: the gradient is of %v", label, err)
 			}
 		}
 	}

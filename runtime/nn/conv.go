@@ -52,6 +52,7 @@ func ConvTranspose1D(out, size int, c tensor.ConvTranspose, how ...Init) Module 
 
 // A convolution is a layer of one or two axes.
 type convolution struct {
+	place
 	name         string
 	axes         int
 	transposed   bool
@@ -78,6 +79,7 @@ func newConvolution(l *convolution, how []Init) Module {
 //
 //go:noinline
 func (l *convolution) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
 	if !l.weight.IsSet() {
 		l.begin(x)
 	}
@@ -213,7 +215,8 @@ type flatten struct{ stateless }
 // Forward implements Module.
 //
 //go:noinline
-func (flatten) Forward(x *tensor.Tensor) *tensor.Tensor {
+func (l flatten) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
 	shape := x.Shape()
 	if len(shape) == 0 {
 		wrong("Flatten", "the input has no axes, want one that numbers the samples")

@@ -35,6 +35,7 @@ func newEmbedding(name string, n, out, padding int, how []Init) Module {
 }
 
 type embedding struct {
+	place
 	n, out  int
 	padding int // -1: none
 	init    Init
@@ -45,6 +46,7 @@ type embedding struct {
 //
 //go:noinline
 func (e *embedding) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(e)
 	if x.DType() != tensor.Int64 {
 		wrong("Embedding", "the input is %v%v, want the numbers of classes, int64: convert with As", x.DType(), x.Shape())
 	}

@@ -19,6 +19,10 @@
 // [DataParallel] trains one model on several devices at once, with results that don't depend on how
 // many these are.
 //
+// A mistake in a layer, such as an input of another width, panics with a [tensor.Mistake] that says
+// which layer it is: "(encoder.layers.0, Dense(64))". The name is that of [Named], once Named, Params or
+// an optimiser has looked at the model; before that it is the layer alone.
+//
 // Nothing in this package waits.
 package nn
 
@@ -92,6 +96,7 @@ func Dense(out int, how ...Init) Module {
 }
 
 type dense struct {
+	place
 	out          int
 	init         Init
 	weight, bias *Param // bias is nil if there is none
@@ -102,6 +107,7 @@ type dense struct {
 //
 //go:noinline
 func (d *dense) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(d)
 	if !d.weight.IsSet() {
 		d.begin(x)
 	}
@@ -159,13 +165,16 @@ type relu struct{ stateless }
 // Forward implements Module.
 //
 //go:noinline
-func (relu) Forward(x *tensor.Tensor) *tensor.Tensor { return x.ReLU() }
+func (l relu) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
+	return x.ReLU()
+}
 
 // String is the call that makes such a layer.
 func (relu) String() string { return "ReLU()" }
 
 // Sequential returns a Module in which each of ms gets the output of the one before. A mistake of one
-// of them names it by its number, from 0. Printed, it is a tree of its modules and of the shapes of
+// of them names it. Printed, it is a tree of its modules and of the shapes of
 // their parameters.
 //
 //asyncgen:api pure
@@ -189,7 +198,7 @@ func inTurn(name string, ms []Module) sequential {
 func (s sequential) Forward(x *tensor.Tensor) *tensor.Tensor {
 	isOurs := false // nobody else has x
 	at := 0
-	defer named(s, &at)
+	defer inPart(s, s, &at)
 	for i, m := range s {
 		if _, ok := m.(merged); ok {
 			continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -87,7 +88,7 @@ func TestMistakes(t *testing.T) {
 	mistaken(t, map[string]func(){
 		"nn: MSELoss: predictions have shape [2 1], targets [2]": func() { nn.MSELoss(tensor.Ones(2, 1), tensor.Ones(2)) },
 		"nn: Dense: -1 outputs":                                  func() { nn.Dense(-1) },
-		"nn: Dense: the input is a number, want a vector for each sample": func() {
+		"nn: Dense: the input is a number, want a vector for each sample (Dense(1))": func() {
 			nn.Dense(1).Forward(tensor.Scalar(3))
 		},
 		"nn: CrossEntropy: the labels are float32[2 3], as the scores, want the number of a class for each sample, int64[2]: of one-hot rows that is ArgMax(-1)": func() {
@@ -100,10 +101,10 @@ func TestMistakes(t *testing.T) {
 		"nn: CrossEntropy: the scores have shape [] and the labels [], want a label for each vector of scores along the last axis": func() {
 			nn.CrossEntropy(tensor.Scalar(1), tensor.FullInt(1))
 		},
-		"nn: Embedding: the input is float32[2], want the numbers of classes, int64: convert with As": func() {
+		"nn: Embedding: the input is float32[2], want the numbers of classes, int64: convert with As (Embedding(3, 2))": func() {
 			nn.Embedding(3, 2).Forward(tensor.Ones(2))
 		},
-		"nn: Dense: the input is a number, want a vector for each sample (layer 1, layer 2, Dense(4))": func() {
+		"nn: Dense: the input is a number, want a vector for each sample (1.2, Dense(4))": func() {
 			nn.Sequential(nn.ReLU(), nn.Sequential(nn.ReLU(), nn.ReLU(), nn.Dense(4))).Forward(tensor.Scalar(2))
 		},
 		"tensor: MaxPool2D: wrong rank (it takes planes: their rows and columns are the last two axes): float32[3] (layer 0, MaxPool2D(2x2))": func() {
@@ -111,6 +112,48 @@ func TestMistakes(t *testing.T) {
 		},
 	})
 }
+
+// A mistake in a layer of a module of one's own says which layer it is, by its name once that is known.
+func TestMistakesSayWhere(t *testing.T) {
+	type model struct {
+		Blocks []nn.Module
+		attend *nn.Attention
+	}
+	block := newResidual(4)
+	m := &model{[]nn.Module{nn.ReLU(), nn.Sequential(nn.Identity(), block)}, nn.MultiHeadAttention(4, 2)}
+	wide, three := tensor.Ones(2, 5), tensor.Ones(2, 3, 4)
+	block.Forward(tensor.Ones(2, 4))
+	m.attend.Forward(three)
+	forward := func() { block.Forward(wide) }
+	narrow := func() { m.attend.Attend(three, tensor.Ones(2, 3, 5), nil) }
+	says := func(want string, f func()) {
+		t.Helper()
+		defer func() {
+			if e, ok := recover().(*tensor.Mistake); !ok || !strings.HasSuffix(e.Error(), " ("+want+")") {
+				t.Errorf("got  %v\nwant %s", e, want)
+			}
+		}()
+		f()
+	}
+	says("LayerNorm()", forward)
+	says("k_proj, Dense(4)", narrow)
+	says("layer 0, ReLU()", func() { nn.Sequential(m.Blocks[0]).Forward(tensor.From([]bool{true})) })
+	says("0, Dense(1)", func() { nn.Sequential(nn.Dense(1)).Forward(tensor.Scalar(1)) })
+	says("1.norm, LayerNorm()", func() { m.Blocks[1].Forward(wide) })
+	nn.Params(m)
+	says("blocks.1.1.norm, LayerNorm()", forward)
+	says("blocks.1.1.norm, LayerNorm()", func() { m.Blocks[1].Forward(wide) })
+	says("blocks.1.1.norm, LayerNorm()", func() { nn.Frozen(m).Blocks[1].Forward(wide) })
+	says("attend.k_proj, Dense(4)", narrow)
+	says("attend, MultiHeadAttention(4, 2)", func() { m.attend.Forward(wide) })
+	says("layer 1, nn_test.asking", func() { nn.Sequential(nn.ReLU(), asking{}).Forward(wide) })
+}
+
+// asking is a module that makes a mistake.
+type asking struct{ nn.Module }
+
+func (asking) Forward(x *tensor.Tensor) *tensor.Tensor { return x.Reshape(7) }
+func (asking) Params() []*nn.Param                     { return nil }
 
 // What a part of a Sequential panics with that is no mistake is handed on.
 func TestSequentialPanics(t *testing.T) {

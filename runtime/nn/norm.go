@@ -94,10 +94,11 @@ func inWide(x *tensor.Tensor, f func(x *tensor.Tensor) *tensor.Tensor) *tensor.T
 //asyncgen:api pure
 func LayerNorm(how ...Norm) Module {
 	n := norm("LayerNorm", how)
-	return &layerNorm{n, n.affine()}
+	return &layerNorm{how: n, affine: n.affine()}
 }
 
 type layerNorm struct {
+	place
 	how Norm
 	affine
 }
@@ -106,6 +107,7 @@ type layerNorm struct {
 //
 //go:noinline
 func (l *layerNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
 	mustBeVectors("LayerNorm", x)
 	l.begin(x, x.Dim(-1))
 	vectors := l.values()
@@ -129,10 +131,11 @@ func (l *layerNorm) Params() []*Param { return Params(l) }
 func RMSNorm(how ...Norm) Module {
 	n := norm("RMSNorm", how)
 	n.NoBias = true
-	return &rmsNorm{n, n.affine()}
+	return &rmsNorm{how: n, affine: n.affine()}
 }
 
 type rmsNorm struct {
+	place
 	how Norm
 	affine
 }
@@ -141,6 +144,7 @@ type rmsNorm struct {
 //
 //go:noinline
 func (l *rmsNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
 	mustBeVectors("RMSNorm", x)
 	l.begin(x, x.Dim(-1))
 	vectors := l.values()
@@ -174,7 +178,7 @@ func GroupNorm(groups int, how ...Norm) Module {
 		wrong("GroupNorm", "%d groups", groups)
 	}
 	n := norm("GroupNorm", how)
-	return &groupNorm{"GroupNorm", groups, n, n.affine()}
+	return &groupNorm{name: "GroupNorm", groups: groups, how: n, affine: n.affine()}
 }
 
 // InstanceNorm returns a layer that normalises each channel of each sample alone, over all axes behind
@@ -184,10 +188,11 @@ func GroupNorm(groups int, how ...Norm) Module {
 //asyncgen:api pure
 func InstanceNorm(how ...Norm) Module {
 	n := norm("InstanceNorm", how)
-	return &groupNorm{"InstanceNorm", 0, n, n.affine()}
+	return &groupNorm{name: "InstanceNorm", how: n, affine: n.affine()}
 }
 
 type groupNorm struct {
+	place
 	name   string
 	groups int // 0: one for each channel
 	how    Norm
@@ -198,6 +203,7 @@ type groupNorm struct {
 //
 //go:noinline
 func (l *groupNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
 	shape, groups := x.Shape(), l.groups
 	switch {
 	case groups == 0 && len(shape) < 3:
@@ -277,6 +283,7 @@ func BatchNorm(how ...Norm) Module {
 }
 
 type batchNorm struct {
+	place
 	how Norm
 	affine
 	runningMean, runningVar *Buffer
@@ -287,6 +294,7 @@ type batchNorm struct {
 //
 //go:noinline
 func (l *batchNorm) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(l)
 	shape := x.Shape()
 	if len(shape) < 2 {
 		wrong("BatchNorm", "the input has shape %v, want [N C ...]", shape)

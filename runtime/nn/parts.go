@@ -146,6 +146,9 @@ func cellsOf(m any) []part {
 			list = append(list, at)
 			return
 		}
+		if l, ok := at.value.(interface{ put(name string) }); ok {
+			l.put(at.name)
+		}
 		for _, p := range partsOf(at.value) {
 			add(part{join(at.name, p.name), p.value})
 		}

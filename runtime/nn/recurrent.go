@@ -84,6 +84,7 @@ func (r *Recurrent) add(end string) {
 
 // A Recurrent consists of layers of [LSTM], [GRU] or [RNN].
 type Recurrent struct {
+	place
 	name          string
 	gates, hidden int
 	layers        int
@@ -120,6 +121,7 @@ func (r *Recurrent) Forward(x *tensor.Tensor) *tensor.Tensor {
 //asyncgen:api op recv
 //go:noinline
 func (r *Recurrent) Run(x *tensor.Tensor, from Hidden) (y *tensor.Tensor, end Hidden) {
+	defer inLayer(r)
 	r.mustRun(x, from)
 	hs, cs := make([]*tensor.Tensor, r.layers*r.halves), make([]*tensor.Tensor, r.layers*r.halves)
 	y = x

@@ -11,14 +11,18 @@ import (
 //	nn.Residual(nn.LayerNorm(), nn.Dense(1024), nn.GELU(), nn.Dense(256))
 //
 //asyncgen:api pure
-func Residual(ms ...Module) Module { return &residual{inTurn("Residual", ms)} }
+func Residual(ms ...Module) Module { return &residual{sequential: inTurn("Residual", ms)} }
 
-type residual struct{ sequential }
+type residual struct {
+	place
+	sequential
+}
 
 // Forward implements Module.
 //
 //go:noinline
 func (r *residual) Forward(x *tensor.Tensor) *tensor.Tensor {
+	defer inLayer(r)
 	y := r.sequential.Forward(x)
 	sum := x.Add(y)
 	if r.sequential.isDiscreet() {

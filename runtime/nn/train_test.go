@@ -199,19 +199,19 @@ func TestSettings(t *testing.T) {
 	}
 	mistaken(t, map[string]func(){
 		"nn: Dense: 2 times nn.Init, want one at most": func() { nn.Dense(1, nn.Init{}, nn.Init{}) },
-		"nn: BatchNorm: the input has shape [1 3], want more than one element for each channel in training": func() {
+		"nn: BatchNorm: the input has shape [1 3], want more than one element for each channel in training (BatchNorm())": func() {
 			nn.BatchNorm().Forward(tensor.Ones(1, 3))
 		},
-		"nn: BatchNorm: the input has shape [3], want [N C ...]": func() { nn.BatchNorm().Forward(tensor.Ones(3)) },
-		"nn: GroupNorm: the input has shape [2 3], want [N C ...] with channels in 2 groups": func() {
+		"nn: BatchNorm: the input has shape [3], want [N C ...] (BatchNorm())": func() { nn.BatchNorm().Forward(tensor.Ones(3)) },
+		"nn: GroupNorm: the input has shape [2 3], want [N C ...] with channels in 2 groups (GroupNorm(2))": func() {
 			nn.GroupNorm(2).Forward(x)
 		},
-		"nn: LayerNorm: an Eps of -1 and a Momentum of 0, want 0 or more, and from 0 to 1": func() { nn.LayerNorm(nn.Norm{Eps: -1}) },
-		"nn: InstanceNorm: the input has shape [2 3], want [N C L] or [N C H W]":           func() { nn.InstanceNorm().Forward(x) },
-		"nn: Dropout2D: a probability of -1":                                               func() { nn.Dropout2D(-1) },
-		"nn: Dropout2D: the input has shape [3], want [N C ...]":                           func() { nn.Dropout2D(0.5).Forward(x.Row(0)) },
+		"nn: LayerNorm: an Eps of -1 and a Momentum of 0, want 0 or more, and from 0 to 1":        func() { nn.LayerNorm(nn.Norm{Eps: -1}) },
+		"nn: InstanceNorm: the input has shape [2 3], want [N C L] or [N C H W] (InstanceNorm())": func() { nn.InstanceNorm().Forward(x) },
+		"nn: Dropout2D: a probability of -1":                                                      func() { nn.Dropout2D(-1) },
+		"nn: Dropout2D: the input has shape [3], want [N C ...] (Dropout2D(0.5))":                 func() { nn.Dropout2D(0.5).Forward(x.Row(0)) },
 		"nn: PReLU: 0 slopes": func() { nn.PReLU(0) },
-		"nn: PReLU: the input has shape [2 3], want [N C ...] with 2 channels":              func() { nn.PReLU(2).Forward(x) },
+		"nn: PReLU: the input has shape [2 3], want [N C ...] with 2 channels (PReLU(2))":   func() { nn.PReLU(2).Forward(x) },
 		"nn: BCELoss: predictions have shape [2 3], targets [2]":                            func() { nn.BCELoss(x, labels) },
 		"nn: CosineSimilarity: the shapes are [] and [2], want vectors along the last axis": func() { nn.CosineSimilarity(tensor.Scalar(1), labels) },
 		"nn: CosineEmbedding: the vectors have shape [2 3] and the targets [3], want a number for each vector along the last axis": func() {
@@ -223,7 +223,7 @@ func TestSettings(t *testing.T) {
 		"nn: NLLLoss: the Weights have shape [2], want one for each of 3 classes": func() { nn.Loss{Weights: tensor.Ones(2)}.NLL(x, labels) },
 		"nn: KLDiv: predictions have shape [2 3], targets [2]":                    func() { nn.KLDiv(x, labels) },
 		"nn: HuberLoss: a Delta of -1":                                            func() { nn.Loss{Delta: -1}.Huber(x, x) },
-		"nn: Init: the Initialiser has made the shape [1], want [3 2]": func() {
+		"nn: Init: the Initialiser has made the shape [1], want [3 2] (Dense(2))": func() {
 			nn.Dense(2, nn.Init{Weight: func(on tensor.Maker, _, _ int, _ ...int) *tensor.Tensor { return on.Ones(1) }}).Forward(x)
 		},
 	})

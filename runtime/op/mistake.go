@@ -18,8 +18,10 @@ type Mistake struct {
 	DTypes  []device.DType
 	// Devices are those of the operands, if they are the mistake.
 	Devices []device.Device
-	// Layer says which part of a model made the call: "layer 2 of Sequential, Dense(10)".
+	// Layer says which layer of a model made the call: "encoder.layers.0, Dense(10)", with its name if that is known.
 	Layer string
+	// Part is that layer, a module of package nn or one that is in an nn.Sequential; nil: none is known.
+	Part any
 }
 
 // The texts of mistakes.

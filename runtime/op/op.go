@@ -132,6 +132,23 @@ func (s Types) String() string {
 	return text
 }
 
+// Classes are the functions that take indices as numbers of classes. Errors speak of them.
+type Classes uint8
+
+// The functions. The zero value is for indices that count from the end if they are negative.
+const (
+	NoClasses Classes = iota
+	PickClasses
+	TakeClasses
+	OneHot
+	BinCount
+	manyClasses
+)
+
+func (c Classes) String() string {
+	return [...]string{"", "PickClasses", "TakeClasses", "OneHot", "BinCount"}[c]
+}
+
 // An Attr holds what an operation needs besides tensors. Each operation reads
 // only the fields that its definition names.
 type Attr struct {
@@ -144,7 +161,7 @@ type Attr struct {
 	From    int             // Slice, Scatter, Put, Concat
 	To      int             // Slice: the end; Scatter: the length of the axis; ArgSort: how many
 	Step    int             // Slice, Scatter, Put: from one element to the next; 0 means 1
-	Classes bool            // Gather, ScatterAdd: indices are classes, so negative ones are out of range
+	Classes Classes         // Gather, ScatterAdd: who takes indices as classes, so that negative ones are out of range
 	Shared  int             // Gather, ScatterAdd: how many leading axes operand and indices have in common
 	Window  *Window         // Conv2D, pooling and their gradients
 	Back    bool            // CumSum: from the last element to the first; ArgSort: greatest first

@@ -1,13 +1,17 @@
 package op
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
-var gathers, scatters, concats, joinings, argSorts kernelsByType
+var (
+	gathers, scatters           [manyClasses]kernelsByType
+	concats, joinings, argSorts kernelsByType
+)
 
 // Selection by a tensor of indices, and operations along one axis.
 var (
@@ -24,9 +28,9 @@ var (
 			}
 			space, at := selection(x, index, axis, shared)
 			p.Shape, p.DType = space, p.Types[0]
-			args := &device.Args{Shape: space, Ints: []int{x.Shape[axis], x.steps()[axis], bit(p.Attr.Classes)}}
+			args := &device.Args{Shape: space, Ints: []int{x.Shape[axis], x.steps()[axis], bit(p.Attr.Classes != NoClasses)}}
 			args.Strides[1], args.Strides[2] = at, indexStrides(index, space, axis, shared)
-			p.Cmd = device.Command{Kernel: gathers.of(p.DType, func() *device.Kernel { return newGather(p.DType) }), N: space.Size(), Args: args}
+			p.Cmd = device.Command{Kernel: gatherOf(p), N: space.Size(), Args: args}
 			p.Cost = int64(p.Cmd.N)
 		},
 		Saves: 1 << 1,
@@ -60,9 +64,9 @@ var (
 			whole := View{Shape: p.Attr.Shape}
 			space, at := selection(whole, index, axis, shared)
 			p.Shape, p.DType = p.Attr.Shape, p.Types[0]
-			args := &device.Args{Shape: space, Ints: []int{whole.Shape[axis], whole.steps()[axis], bit(p.Attr.Classes)}}
+			args := &device.Args{Shape: space, Ints: []int{whole.Shape[axis], whole.steps()[axis], bit(p.Attr.Classes != NoClasses)}}
 			args.Strides = [device.MaxOperands][]int{at, g.Strides, indexStrides(index, space, axis, shared)}
-			p.Cmd = device.Command{Kernel: scatters.of(p.DType, func() *device.Kernel { return newScatterAdd(p.DType) }), N: whole.Shape.Size(), Args: args}
+			p.Cmd = device.Command{Kernel: scatterAddOf(p), N: whole.Shape.Size(), Args: args}
 			p.Cost = int64(p.Cmd.N) + 2*int64(space.Size())
 		},
 		Saves: 1 << 1,
@@ -177,12 +181,16 @@ func Joining(dt device.DType) *device.Kernel {
 	return joinings.of(dt, func() *device.Kernel { return device.NewKernel("Concat", device.Concat, nil, dt) })
 }
 
-func newGather(dt device.DType) *device.Kernel {
-	return device.NewKernel("Gather", device.Gather, nil, dt, dt, device.Int64)
+func gatherOf(p *Plan) *device.Kernel {
+	return gathers[p.Attr.Classes].of(p.DType, func() *device.Kernel {
+		return device.NewKernel(cmp.Or(p.Attr.Classes.String(), "Gather"), device.Gather, nil, p.DType, p.DType, device.Int64)
+	})
 }
 
-func newScatterAdd(dt device.DType) *device.Kernel {
-	return device.NewKernel("ScatterAdd", device.ScatterAdd, nil, dt, dt, device.Int64)
+func scatterAddOf(p *Plan) *device.Kernel {
+	return scatters[p.Attr.Classes].of(p.DType, func() *device.Kernel {
+		return device.NewKernel(cmp.Or(p.Attr.Classes.String(), "ScatterAdd"), device.ScatterAdd, nil, p.DType, p.DType, device.Int64)
+	})
 }
 
 func runAlong(p *Plan) {
@@ -190,7 +198,7 @@ func runAlong(p *Plan) {
 	p.Shape, p.DType = index.Shape, p.Types[0]
 	args := &device.Args{Shape: index.Shape}
 	args.Strides[1], args.Strides[2] = x.across(args, axis), index.steps()
-	p.Cmd = device.Command{Kernel: gathers.of(p.DType, func() *device.Kernel { return newGather(p.DType) }), N: p.Shape.Size(), Args: args}
+	p.Cmd = device.Command{Kernel: gatherOf(p), N: p.Shape.Size(), Args: args}
 	p.Cost = 2 * int64(p.Cmd.N)
 }
 
@@ -199,7 +207,7 @@ func runAlongAdd(p *Plan) {
 	p.Shape, p.DType = p.Attr.Shape, p.Types[0]
 	args := &device.Args{Shape: index.Shape}
 	args.Strides = [device.MaxOperands][]int{View{Shape: p.Shape}.across(args, p.Attr.Axis), g.Strides, index.steps()}
-	p.Cmd = device.Command{Kernel: scatters.of(p.DType, func() *device.Kernel { return newScatterAdd(p.DType) }), N: p.Shape.Size(), Args: args}
+	p.Cmd = device.Command{Kernel: scatterAddOf(p), N: p.Shape.Size(), Args: args}
 	p.Cost = int64(p.Cmd.N) + 2*int64(index.Shape.Size())
 }
 

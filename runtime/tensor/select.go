@@ -43,9 +43,9 @@ func (t *Tensor) RowAt(i *Tensor) *Tensor {
 //
 //asyncgen:api op batch fails
 //go:noinline
-func (t *Tensor) Pick(index *Tensor) *Tensor { return t.pick("Pick", index, false) }
+func (t *Tensor) Pick(index *Tensor) *Tensor { return t.pick("Pick", index, op.NoClasses) }
 
-func (t *Tensor) pick(name string, index *Tensor, classes bool) *Tensor {
+func (t *Tensor) pick(name string, index *Tensor, classes op.Classes) *Tensor {
 	t.mustTake(name, index)
 	last := len(t.shape) - 1
 	if last < 0 {
@@ -63,7 +63,7 @@ func (t *Tensor) pick(name string, index *Tensor, classes bool) *Tensor {
 //go:noinline
 func (t *Tensor) TakeClasses(axis int, classes *Tensor) *Tensor {
 	t.mustTake("TakeClasses", classes)
-	return structural(op.Gather, op.Attr{Axis: t.axis("TakeClasses", axis), Classes: true}, operands{t, classes}, true)
+	return structural(op.Gather, op.Attr{Axis: t.axis("TakeClasses", axis), Classes: op.TakeClasses}, operands{t, classes}, true)
 }
 
 // PickClasses is [Tensor.Pick] with indices that are numbers of classes, such as labels: if one is negative, the result
@@ -71,7 +71,9 @@ func (t *Tensor) TakeClasses(axis int, classes *Tensor) *Tensor {
 //
 //asyncgen:api op batch fails
 //go:noinline
-func (t *Tensor) PickClasses(classes *Tensor) *Tensor { return t.pick("PickClasses", classes, true) }
+func (t *Tensor) PickClasses(classes *Tensor) *Tensor {
+	return t.pick("PickClasses", classes, op.PickClasses)
+}
 
 // mustTake panics, about the operation with the given name, if index can't be one of t whatever the shapes are.
 func (t *Tensor) mustTake(name string, index *Tensor) {
@@ -103,7 +105,7 @@ func (t *Tensor) OneHot(n int) *Tensor {
 	defer one.letGo()
 	ones := structural(op.BroadcastTo, op.Attr{Shape: t.Shape()}, operands{one}, false)
 	defer ones.letGo()
-	a := op.Attr{Axis: rank, Shared: rank, Classes: true, Shape: append(t.Shape(), n)}
+	a := op.Attr{Axis: rank, Shared: rank, Classes: op.OneHot, Shape: append(t.Shape(), n)}
 	return structural(op.ScatterAdd, a, operands{ones, t}, false)
 }
 

@@ -301,7 +301,7 @@ func (t *Tensor) BinCount(n int) *Tensor {
 	flat := t.reshape(device.Shape{t.size})
 	ones := structural(op.BroadcastTo, op.Attr{Shape: flat.Shape()}, operands{one}, false)
 	defer letGo(one, flat, ones)
-	return structural(op.ScatterAdd, op.Attr{Classes: true, Shape: device.Shape{n}}, operands{ones, flat}, false)
+	return structural(op.ScatterAdd, op.Attr{Classes: op.BinCount, Shape: device.Shape{n}}, operands{ones, flat}, false)
 }
 
 // NonZero returns the indices of the elements of t that are not 0, in row-major order: an int64 tensor with a row for

@@ -76,8 +76,22 @@ func (e *zeroDivision) Error() string { return "an integer is divided by zero" }
 // Unwrap returns the device's error, which wraps Go's runtime error on every device.
 func (e *zeroDivision) Unwrap() error { return e.err }
 
-// plain returns err, or a zeroDivision if err wraps the runtime error of an integer division by zero.
-func plain(err error) error {
+// A noClass is the Err of an operation that has found a number of a class out of range. err is the device's own error.
+type noClass struct{ err *device.IndexError }
+
+func (e *noClass) Error() string {
+	return fmt.Sprintf("label or class %d is out of range: there are %d classes, 0 to %d", e.err.Index, e.err.Length, e.err.Length-1)
+}
+
+// Unwrap returns the device's error.
+func (e *noClass) Unwrap() error { return e.err }
+
+// plain returns err in the words of the program: a zeroDivision if err wraps the runtime error of an integer division
+// by zero, a noClass if the indices that a command with these arguments reads are classes.
+func plain(err error, args *device.Args) error {
+	if e, ok := errors.AsType[*device.IndexError](err); ok && e.Length > 0 && args != nil && args.LeastIndex() == 0 {
+		return &noClass{e}
+	}
 	if e, ok := errors.AsType[runtime.Error](err); ok && strings.HasSuffix(e.Error(), "integer divide by zero") {
 		return &zeroDivision{err}
 	}
@@ -138,7 +152,7 @@ func (st *stream) failed(r *record, seq uint64, err error) *OpError {
 
 // opError returns an OpError that says err about r, which has failed or must not begin.
 func (st *stream) opError(r *record, err error) *OpError {
-	e := &OpError{Op: r.kernel.Name, Device: st.dev, Err: plain(err)}
+	e := &OpError{Op: r.kernel.Name, Device: st.dev, Err: plain(err, r.args)}
 	e.DTypes = append([]device.DType{r.kernel.Out}, r.kernel.In...)
 	for _, s := range r.shapes {
 		if s == nil {
