@@ -1,6 +1,7 @@
 package asyncgen_test
 
 import (
+	"errors"
 	"go/types"
 	"os"
 	"os/exec"
@@ -37,6 +38,28 @@ func TestGuide(t *testing.T) {
 				t.Errorf("%s: %v\n%s%s", page, err, m[1], out)
 			}
 		}
+	}
+}
+
+// TestGuideIsVetted runs our own linter on the programs of the guide. It finds nothing but what pages are about.
+func TestGuideIsVetted(t *testing.T) {
+	cmd := exec.Command("go", "run", "./cmd/asyncgen", "vet", "./testdata/guide/...")
+	out, err := cmd.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		t.Fatal(err)
+	}
+	var pages string
+	for _, page := range guidePages(t) {
+		pages += readText(t, page)
+	}
+	findings := 0
+	for line := range strings.Lines(exitStatus.ReplaceAllString(string(out), "")) {
+		if findings++; !strings.Contains(pages, line) {
+			t.Errorf("no page of the guide has this finding:\n%s", line)
+		}
+	}
+	if findings == 0 {
+		t.Error("vet is silent about reads in loops that are there to be found")
 	}
 }
 

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 
+	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -10,7 +11,11 @@ import (
 type Heads struct {
 	KV     int  // heads of keys and values, each shared by several heads (Ainslie et al. 2023); 0: one for each head
 	Causal bool // no position looks at later ones
-	Init   Init // of all parts
+	// Dropout is the probability with which each weight of a value is replaced by 0 in training; the others are divided
+	// by 1-Dropout. It draws from the default generator, a number for each weight: [N heads T S] are in memory, until
+	// Backward. Frozen, the layer drops nothing.
+	Dropout float64
+	Init    Init // of all parts
 }
 
 // MultiHeadAttention returns a layer of attention (Vaswani et al. 2017) whose outputs have width
@@ -31,6 +36,9 @@ func MultiHeadAttention(width, heads int, how ...Heads) *Attention {
 	if heads < 1 || h.KV < 1 || width < 0 || width%heads != 0 || heads%h.KV != 0 {
 		wrong("MultiHeadAttention", "%d elements in %d heads, and %d of keys and values: each is to be divided by the next", width, heads, h.KV)
 	}
+	if !(h.Dropout >= 0 && h.Dropout <= 1) {
+		wrong("MultiHeadAttention", "a Dropout with probability %v", h.Dropout)
+	}
 	dense := func(heads, of int) Module { return Dense(width/heads*of, h.Init) }
 	return &Attention{
 		width: width, heads: heads, how: h,
@@ -44,6 +52,7 @@ type Attention struct {
 	width, heads                 int
 	how                          Heads
 	qProj, kProj, vProj, outProj Module
+	mode                         Mode
 }
 
 // Forward implements [Module]: positions of x, of shape [N T C], look at each other. The output has the
@@ -58,7 +67,8 @@ func (a *Attention) Forward(x *tensor.Tensor) *tensor.Tensor { return a.Attend(x
 // broadcast to [N heads T S]; nil means that all may look everywhere. In a causal layer, position i of
 // x only looks at positions up to i+S-T. A position that may look nowhere finds 0.
 //
-// The weights of all positions are never in memory at once, see [tensor.Attention].
+// The weights of all positions are never in memory at once, see [tensor.Attention], but for the random numbers of
+// Heads.Dropout.
 //
 //asyncgen:api op recv
 //go:noinline
@@ -118,12 +128,26 @@ func (a *Attention) split(x *tensor.Tensor, heads int) *tensor.Tensor {
 // look returns what positions of x find by keys and values.
 func (a *Attention) look(x, k, v, mask *tensor.Tensor) *tensor.Tensor {
 	q := a.split(a.qProj.Forward(x), a.heads)
-	found := tensor.Attention(q, k, v, tensor.AttentionOptions{Causal: a.how.Causal, Mask: mask})
+	how := tensor.AttentionOptions{Causal: a.how.Causal, Mask: mask}
+	if a.how.Dropout > 0 && a.mode.IsTraining() {
+		u := tensor.On(x.Device()).As(x.DType()).Rand(x.Dim(0), a.heads, x.Dim(1), k.Dim(2))
+		how.Factors = kept.With(a.how.Dropout).Of(u)
+		defer tensor.Dead(u, how.Factors)
+	}
+	found := tensor.Attention(q, k, v, how)
 	turned := found.Transpose(0, 2, 1, 3)
 	joined := turned.Reshape(x.Dim(0), x.Dim(1), a.width)
 	defer tensor.Dead(q, found, turned, joined)
-	return a.outProj.Forward(joined)
+	y := a.outProj.Forward(joined)
+	a.saw(y)
+	return y
 }
+
+// kept is what dropout multiplies by: 0 where a random number is less than p, else 1/(1-p).
+var kept = tensor.FuseScalars("Dropout", 1, 1, func(x ...*kernel.Expr) *kernel.Expr {
+	u, p := x[0], x[1]
+	return kernel.Where(kernel.Lt(u, p), number(0, u), kernel.Div(number(1, u), kernel.Sub(number(1, u), p)))
+})
 
 // String is the call that makes such a layer.
 //
@@ -135,6 +159,9 @@ func (a *Attention) String() string {
 	}
 	if a.how.Causal {
 		text += ", Causal"
+	}
+	if a.how.Dropout > 0 {
+		text += fmt.Sprintf(", Dropout %v", a.how.Dropout)
 	}
 	return text + ")"
 }

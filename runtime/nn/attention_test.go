@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/runtime/nn"
@@ -68,6 +69,65 @@ func TestKVCache(t *testing.T) {
 }
 
 // A state carries on a sequence where it ended.
+// Dropout of weights is that of the whole matrix of weights, with the same random numbers, and gradients agree. In use
+// there is none.
+func TestAttentionDropout(t *testing.T) {
+	const p = 0.25
+	tensor.Seed(3)
+	x := tensor.Randn(2, 5, 8).As(tensor.Float64)
+	a := nn.MultiHeadAttention(8, 2, nn.Heads{Causal: true, Dropout: p})
+	a.Forward(x)
+	parts := map[string]*tensor.Tensor{}
+	for name, c := range nn.Named(a) {
+		parts[name] = c.Value().Detach()
+	}
+	plain := func(x *tensor.Tensor) *tensor.Tensor {
+		heads := func(name string) *tensor.Tensor {
+			return x.MatMul(parts[name+".weight"]).Add(parts[name+".bias"]).Reshape(2, 5, 2, 4).Transpose(0, 2, 1, 3)
+		}
+		scores := heads("q_proj").MatMul(heads("k_proj").Transpose(0, 1, 3, 2)).MulScalar(0.5)
+		hidden := tensor.Full(math.Inf(-1), 5, 5).As(tensor.Float64).Triu(1)
+		hidden = tensor.Where(hidden.IsNaN(), tensor.Scalar(0).As(tensor.Float64), hidden)
+		weights := scores.Add(hidden).Softmax(-1)
+		u := tensor.On(x.Device()).As(tensor.Float64).Rand(2, 2, 5, 5)
+		weights = tensor.Where(u.LtScalar(p), tensor.Scalar(0).As(tensor.Float64), weights.DivScalar(1-p))
+		found := weights.MatMul(heads("v_proj")).Transpose(0, 2, 1, 3).Reshape(2, 5, 8)
+		return found.MatMul(parts["out_proj.weight"]).Add(parts["out_proj.bias"])
+	}
+	run := func(f func(x *tensor.Tensor) *tensor.Tensor) []float64 {
+		tensor.Seed(9)
+		in := x.Track()
+		y := f(in)
+		g := tensor.Grad(y.Sin().Sum(), in)[0]
+		return tensor.Concat(0, y, g).Flatten().Float64s()
+	}
+	got, want := run(a.Forward), run(plain)
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-12 {
+			t.Fatalf("element %d of result and gradient is %v, want %v", i, got[i], want[i])
+		}
+	}
+	if second := run(a.Forward); !slices.Equal(second, got) {
+		t.Error("the same seed drops others")
+	}
+	none := nn.MultiHeadAttention(8, 2, nn.Heads{Causal: true})
+	none.Forward(x)
+	for name, c := range nn.Named(none) {
+		c.Set(parts[name])
+	}
+	if use := nn.Frozen(a).Forward(x).Flatten().Float64s(); !slices.Equal(use, none.Forward(x).Flatten().Float64s()) {
+		t.Error("the frozen layer drops weights")
+	}
+	for _, all := range nn.MultiHeadAttention(8, 2, nn.Heads{Dropout: 1, Init: nn.Init{NoBias: true}}).Forward(x).Flatten().Float64s() {
+		if all != 0 {
+			t.Fatalf("%v is left if all is dropped", all)
+		}
+	}
+	mistaken(t, map[string]func(){
+		"nn: MultiHeadAttention: a Dropout with probability 1.5": func() { nn.MultiHeadAttention(8, 2, nn.Heads{Dropout: 1.5}) },
+	})
+}
+
 func TestRecurrentStates(t *testing.T) {
 	tensor.Seed(2)
 	for _, layer := range []*nn.Recurrent{nn.LSTM(4, 2), nn.GRU(4, 2), nn.GRU(4, 1, nn.Init{NoBias: true}), nn.RNN(4, 2)} {

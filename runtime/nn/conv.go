@@ -183,6 +183,51 @@ func AdaptiveAvgPool2D(rows, columns int) Module {
 	return activate(func(x *tensor.Tensor) *tensor.Tensor { return x.AdaptiveAvgPool2D(rows, columns) }, "AdaptiveAvgPool2D(%dx%d)", rows, columns)
 }
 
+// PixelShuffle returns a layer without parameters that turns channels into pixels (Shi et al. 2016): [N C·r² H W]
+// becomes [N C H·r W·r], with r by. Channel c·r² + i·r + j of the input has row i and column j of each square of
+// channel c. It panics if the input is no such planes, with or without N.
+//
+//asyncgen:api pure
+func PixelShuffle(by int) Module {
+	if by < 1 {
+		wrong("PixelShuffle", "by %d", by)
+	}
+	return activate(func(x *tensor.Tensor) *tensor.Tensor {
+		s := x.Shape()
+		n := len(s)
+		if n < 3 || n > 4 || s[n-3]%(by*by) != 0 {
+			wrong("PixelShuffle", "the input has shape %v, want [N C H W], or one [C H W], and a multiple of %d channels", s, by*by)
+		}
+		lead := append([]int{}, s[:n-3]...)
+		parts := x.Reshape(append(lead, s[n-3]/(by*by), by, by, s[n-2], s[n-1])...)
+		order := []int{0, 3, 1, 4, 2} // channel, row, i, column, j
+		if n == 4 {
+			order = []int{0, 1, 4, 2, 5, 3}
+		}
+		turned := parts.Transpose(order...)
+		defer tensor.Dead(parts, turned)
+		return turned.Reshape(append(lead, s[n-3]/(by*by), s[n-2]*by, s[n-1]*by)...)
+	}, "PixelShuffle(%d)", by)
+}
+
+// Pad2D returns a layer without parameters that adds by[0] rows above and below each plane, and by[1] columns on
+// both sides, as border says: see [tensor.Tensor.PadWith]. Before a [Conv2D] without Padding it is what PyTorch
+// calls padding_mode.
+//
+//	nn.Sequential(nn.Pad2D(tensor.Replicate, tensor.Both(1)), nn.Conv2D(8, tensor.Both(3), tensor.Conv{}))
+//
+//asyncgen:api pure
+func Pad2D(border tensor.Border, by tensor.Pair) Module {
+	return activate(func(x *tensor.Tensor) *tensor.Tensor {
+		if x.Rank() < 2 {
+			wrong("Pad2D", "the input has shape %v, want planes: rows and columns are the last two axes", x.Shape())
+		}
+		rows := x.PadWith(border, -2, by[0], by[0])
+		defer tensor.Dead(rows)
+		return rows.PadWith(border, -1, by[1], by[1])
+	}, "Pad2D(%v, %s)", border, pair(by))
+}
+
 // pooled are the settings of p in words. If one is set, only those along one axis count.
 func pooled(p tensor.Pool, one bool) string {
 	return extent(p.Window, one) + options("Stride", along(p.Stride, one), "Padding", along(p.Padding, one))

@@ -102,6 +102,40 @@ func TestPoolingLayers(t *testing.T) {
 	}
 }
 
+// PixelShuffle puts channels where its comment says, and Pad2D repeats the elements at the ends.
+func TestPixels(t *testing.T) {
+	const by, c, h, w = 3, 2, 2, 4
+	x := tensor.Randn(2, c*by*by, h, w)
+	y := nn.PixelShuffle(by).Forward(x)
+	if !y.Shape().Equal(device.Shape{2, c, h * by, w * by}) {
+		t.Fatalf("the shape is %v", y.Shape())
+	}
+	in, out := x.Float32s(), y.Float32s()
+	for at, got := range out {
+		col, row, channel, n := at%(w*by), at/(w*by)%(h*by), at/(w*by*h*by)%c, at/(w*by*h*by*c)
+		from := channel*by*by + row%by*by + col%by
+		if want := in[((n*c*by*by+from)*h+row/by)*w+col/by]; got != want {
+			t.Fatalf("channel %d, row %d, column %d is %v, want %v", channel, row, col, got, want)
+		}
+	}
+	if one := nn.PixelShuffle(by).Forward(x.Row(1)); !slices.Equal(one.Float32s(), y.Row(1).Float32s()) {
+		t.Errorf("an image alone is %v, want %v", one, y.Row(1))
+	}
+	p := nn.Pad2D(tensor.Replicate, tensor.Pair{1, 2}).Forward(tensor.From([]float32{1, 2, 3, 4}, 1, 2, 2))
+	if got, want := p.Float32s(), []float32{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 3, 3, 3, 4, 4, 4}; !slices.Equal(got, want) {
+		t.Errorf("it pads to %v, want %v", got, want)
+	}
+	mistaken(t, map[string]func(){
+		"nn: PixelShuffle: by 0": func() { nn.PixelShuffle(0) },
+		"nn: PixelShuffle: the input has shape [1 6 2 2], want [N C H W], or one [C H W], and a multiple of 4 channels (PixelShuffle(2))": func() {
+			nn.PixelShuffle(2).Forward(tensor.Ones(1, 6, 2, 2))
+		},
+		"nn: Pad2D: the input has shape [2], want planes: rows and columns are the last two axes (Pad2D(replicate, 1x1))": func() {
+			nn.Pad2D(tensor.Replicate, tensor.Both(1)).Forward(tensor.Ones(2))
+		},
+	})
+}
+
 func TestConvMistakes(t *testing.T) {
 	mistaken(t, map[string]func(){
 		"nn: Conv2D: -1 channels, a kernel of 3 rows and 3 columns": func() { nn.Conv2D(-1, tensor.Both(3), tensor.Conv{}) },

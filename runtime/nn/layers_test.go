@@ -62,6 +62,8 @@ var kinds = map[string]kind{
 	"MultiHeadAttention": {make: func() nn.Module { return nn.MultiHeadAttention(8, 4, nn.Heads{KV: 2, Causal: true}) },
 		shape: []int{4, 3, 5}},
 	"PReLU":           {make: func() nn.Module { return nn.PReLU(3) }, shape: []int{4, 3, 2}},
+	"Pad2D":           {make: func() nn.Module { return nn.Pad2D(tensor.Replicate, tensor.Pair{1, 2}) }, shape: []int{4, 2, 2, 3}},
+	"PixelShuffle":    {make: func() nn.Module { return nn.PixelShuffle(2) }, shape: []int{4, 8, 2, 3}},
 	"RNN":             {make: func() nn.Module { return nn.RNN(3, 2) }, shape: []int{4, 3, 2}},
 	"PaddedEmbedding": {make: func() nn.Module { return nn.PaddedEmbedding(4, 3, 1) }, shape: []int{4, 5}, classes: true},
 	"RMSNorm":         {make: func() nn.Module { return nn.RMSNorm() }, shape: []int{4, 5}},

@@ -60,7 +60,19 @@ func locate(e *tensor.Mistake, m any) (name string) {
 
 // A place is where a layer is in a model: its name, as [Named] has it, in the module for which that or [Params] was
 // called. Layers embed it.
-type place struct{ name string }
+type place struct {
+	name string
+	seen func(y *tensor.Tensor) // not nil in the copy that Summary watches: it gets each result
+}
+
+func (p *place) watch(seen func(y *tensor.Tensor)) { p.seen = seen }
+
+// saw is called with results of a layer that others hold by its own type, which nothing can stand in for.
+func (p *place) saw(y *tensor.Tensor) {
+	if p.seen != nil {
+		p.seen(y)
+	}
+}
 
 var placesMu sync.Mutex // guards names of places
 

@@ -20,8 +20,8 @@
 // many these are.
 //
 // A mistake in a layer, such as an input of another width, panics with a [tensor.Mistake] that says
-// which layer it is: "(encoder.layers.0, Dense(64))". The name is that of [Named], once Named, Params or
-// an optimiser has looked at the model; before that it is the layer alone.
+// which layer it is: "(encoder.layers.0, Dense(64))". The name is that of [Named], once Named or [Params]
+// was called for the model; before that it is the layer alone.
 //
 // Nothing in this package waits.
 package nn

@@ -266,10 +266,9 @@ func (l *groupNorm) Params() []*Param { return Params(l) }
 //
 // In training it uses the mean and the variance of the batch, and remembers them in the buffers
 // running_mean and running_var, which begin with 0 and 1, and are float32 for inputs of half types. A
-// buffer becomes 1-Momentum times itself
-// plus Momentum times the number of the batch. For running_var that is the unbiased variance, a sum
-// divided by one less than the number of elements, as in PyTorch. A [Frozen] layer normalises by the
-// two buffers, each sample alone:
+// buffer becomes 1-Momentum times itself plus Momentum times the number of the batch. For running_var
+// that is the unbiased variance, a sum divided by one less than the number of elements, as in PyTorch.
+// A [Frozen] layer normalises by the two buffers, each sample alone:
 //
 //	validation := nn.Frozen(net).Forward(x)
 //

@@ -150,6 +150,7 @@ func (r *Recurrent) Run(x *tensor.Tensor, from Hidden) (y *tensor.Tensor, end Hi
 		end.C = tensor.Stack(0, cs...)
 		tensor.Dead(cs...)
 	}
+	r.saw(y)
 	return y, end
 }
 

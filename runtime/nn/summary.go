@@ -7,28 +7,28 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
 // Summary returns a table of m, a [Module] or a pointer to a struct with parts: its layers with their
 // names, the number of weights of each and of all, and how much memory parameters and buffers take.
-// With an input x for a Module, it also has the shape of what each layer returns for it. Layers that m
-// does not call by the Forward of a Module have none.
+// With x, as many tensors as Forward of m takes, it also has the shape of what each layer returns for
+// them. Modules of one's own that another one holds by their own types, and not as a Module, have none:
+// there is no place to look. Their parts have.
 //
 //	fmt.Println(nn.Summary(net, tensor.Zeros(1, 784)))
+//	fmt.Println(nn.Summary(translator, source, target))
 //
-// With an x, Summary enqueues what Forward of a copy of m does, so weights that m does not have yet are
+// With x, Summary enqueues what Forward of a copy of m does, so weights that m does not have yet are
 // counted. It leaves m and the generators as they are, and does not wait. It panics if Forward does,
-// with an x if m is no Module, and if m is nil.
+// if m has no Forward of so many tensors, and if m is nil.
 //
 //asyncgen:api meta 0
 func Summary(m any, x ...*tensor.Tensor) string {
 	mustNotBeNil("Summary", m)
-	in := optional("Summary", x)
-	seen := &watcher{shapes: map[string]device.Shape{}}
-	if in != nil {
-		m = seen.run(m, in)
+	seen := &watcher{shapes: map[string]string{}}
+	if len(x) > 0 {
+		m = seen.run(m, x)
 	}
 	rows := [][3]string{{"layer", "output", "parameters"}}
 	counted := map[*Param]bool{}
@@ -38,12 +38,8 @@ func Summary(m any, x ...*tensor.Tensor) string {
 		if !isWhole {
 			text = "?"
 		}
-		output := ""
-		if shape, ok := seen.shapes[at.name]; ok {
-			output = fmt.Sprint(shape)
-		}
 		line, _, _ := strings.Cut(describe(at.value), "\n")
-		rows = append(rows, [3]string{at.first + line, output, text})
+		rows = append(rows, [3]string{at.first + line, seen.shapes[at.name], text})
 	})
 	weights, isWhole := count(m)
 	all := thousands(weights)
@@ -140,18 +136,20 @@ func table(rows [][3]string) string {
 
 // A watcher knows what shapes the parts of a module have returned, by their names.
 type watcher struct {
-	shapes map[string]device.Shape
+	shapes map[string]string
 	path   []any // the modules around the one that is being copied
 }
 
 // run returns a clone of m, whose parts it has watched in one Forward of x.
-func (w *watcher) run(m any, x *tensor.Tensor) any {
-	root, ok := m.(Module)
-	if !ok {
-		wrong("Summary", "%T is no Module, which an input could be given to", m)
-	}
-	if r, ok := root.(*Replicas); ok {
+func (w *watcher) run(m any, x []*tensor.Tensor) any {
+	root := m
+	if r, ok := m.(*Replicas); ok {
 		root = r.modules[0]
+	}
+	clone := Clone(root)
+	forward := reflect.ValueOf(w.watch("", clone)).MethodByName("Forward")
+	if !forward.IsValid() || !takes(forward.Type(), len(x)) {
+		wrong("Summary", "%T has no Forward of %d tensors", m, len(x))
 	}
 	generators := []tensor.Cell{tensor.DefaultGenerator()}
 	for _, c := range Cells(root) {
@@ -161,35 +159,59 @@ func (w *watcher) run(m any, x *tensor.Tensor) any {
 	}
 	before := tensor.Snapshot(generators...)
 	defer before.Restore()
-	clone := Clone(root)
-	y := w.watch("", clone).Forward(x)
-	w.shapes[""] = y.Shape()
+	in := make([]reflect.Value, len(x))
+	for i := range x {
+		in[i] = reflect.ValueOf(x[i])
+	}
+	var outputs []string
+	for _, y := range forward.Call(in) {
+		if t, ok := y.Interface().(*tensor.Tensor); ok && t != nil {
+			outputs = append(outputs, t.Shape().String())
+		}
+	}
+	w.shapes[""] = strings.Join(outputs, " ")
 	return clone
+}
+
+// takes reports whether a function of type t takes n tensors.
+func takes(t reflect.Type, n int) bool {
+	if t.IsVariadic() || t.NumIn() != n {
+		return false
+	}
+	for i := range n {
+		if t.In(i) != reflect.TypeFor[*tensor.Tensor]() {
+			return false
+		}
+	}
+	return true
 }
 
 // watch returns a copy of m with the same parameters. Its parts are watched, if they are in fields
 // whose types allow it.
-func (w *watcher) watch(name string, m Module) Module {
+func (w *watcher) watch(name string, m any) any {
 	if reflect.TypeOf(m).Kind() == reflect.Pointer {
-		if slices.Contains(w.path, any(m)) { // a part points back to what it is in
+		if slices.Contains(w.path, m) { // a part points back to what it is in
 			return m
 		}
 		w.path = append(w.path, m)
 		defer func() { w.path = w.path[:len(w.path)-1] }()
 	}
 	copied := copyParts(m, visitor{copies: true, part: func(below string, v reflect.Value) {
-		part, ok := v.Interface().(Module)
-		if !ok {
+		if _, ok := v.Interface().(tensor.Cell); ok {
 			return
 		}
 		below = join(name, below)
-		y := w.watch(below, part)
-		if seen := (watched{y, below, w}); reflect.TypeOf(seen).AssignableTo(v.Type()) {
+		y := w.watch(below, v.Interface())
+		part, ok := y.(Module)
+		if seen := (watched{part, below, w}); ok && reflect.TypeOf(seen).AssignableTo(v.Type()) {
 			y = seen
 		}
 		v.Set(reflect.ValueOf(y))
 	}}, nil)
-	return copied.(Module)
+	if l, ok := copied.(interface{ watch(func(*tensor.Tensor)) }); ok {
+		l.watch(func(y *tensor.Tensor) { w.shapes[name] = y.Shape().String() })
+	}
+	return copied
 }
 
 // watched is a module whose results are looked at.
@@ -202,7 +224,7 @@ type watched struct {
 // Forward implements Module.
 func (w watched) Forward(x *tensor.Tensor) *tensor.Tensor {
 	y := w.Module.Forward(x)
-	w.by.shapes[w.name] = y.Shape()
+	w.by.shapes[w.name] = y.Shape().String()
 	return y
 }
 

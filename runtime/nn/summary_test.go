@@ -75,6 +75,71 @@ func TestSummary(t *testing.T) {
 		t.Errorf("got:\n%s", got)
 	}
 	mistaken(t, map[string]func(){
-		"nn: Summary: *nn_test.decoder is no Module, which an input could be given to": func() { nn.Summary(d, x) },
+		"nn: Summary: *nn_test.decoder has no Forward of 1 tensors": func() { nn.Summary(d, x) },
 	})
+}
+
+// A translator is a model of two inputs whose layers are held by their own types.
+type translator struct {
+	encoder *nn.Recurrent
+	cross   *nn.Attention
+	blocks  []*transformerBlock
+	head    nn.Module
+}
+
+func (m *translator) Forward(x, memory *tensor.Tensor) (scores, state *tensor.Tensor) {
+	seen, end := m.encoder.Run(memory, nn.Hidden{})
+	x = m.cross.Attend(x, seen, nil)
+	for _, b := range m.blocks {
+		x = b.Forward(x)
+	}
+	return m.head.Forward(x), end.H
+}
+
+func ExampleSummary_inputs() {
+	m := &translator{nn.GRU(6, 1), nn.MultiHeadAttention(8, 2), []*transformerBlock{newBlock(8, 2)}, nn.Dense(3)}
+	fmt.Println(nn.Summary(m, tensor.Ones(2, 4, 8), tensor.Ones(2, 5, 7)))
+	// Output:
+	// layer                                        output           parameters
+	// ────────────────────────────────────────────────────────────────────────
+	// nn_test.translator                           [2 4 3] [1 2 6]           0
+	// ├─ encoder GRU(6, 1)                         [2 5 6]                 270
+	// ├─ cross MultiHeadAttention(8, 2)            [2 4 8]                   0
+	// │  ├─ q_proj Dense(8)                        [2 4 8]                  72
+	// │  ├─ k_proj Dense(8)                        [2 5 8]                  56
+	// │  ├─ v_proj Dense(8)                        [2 5 8]                  56
+	// │  └─ out_proj Dense(8)                      [2 4 8]                  72
+	// ├─ blocks.0 nn_test.transformerBlock                                   0
+	// │  ├─ attn MultiHeadAttention(8, 2, Causal)  [2 4 8]                   0
+	// │  │  ├─ q_proj Dense(8)                     [2 4 8]                  72
+	// │  │  ├─ k_proj Dense(8)                     [2 4 8]                  72
+	// │  │  ├─ v_proj Dense(8)                     [2 4 8]                  72
+	// │  │  └─ out_proj Dense(8)                   [2 4 8]                  72
+	// │  ├─ mlp Sequential                         [2 4 8]                   0
+	// │  │  ├─ 0 Dense(32)                         [2 4 32]                288
+	// │  │  ├─ 1 GELU()                            [2 4 32]                  0
+	// │  │  ├─ 2 Dense(8)                          [2 4 8]                 264
+	// │  │  └─ 3 Dropout(0.1)                      [2 4 8]                   0
+	// │  ├─ ln1 LayerNorm()                        [2 4 8]                  16
+	// │  └─ ln2 LayerNorm()                        [2 4 8]                  16
+	// └─ head Dense(3)                             [2 4 3]                  27
+	// ────────────────────────────────────────────────────────────────────────
+	// total                                                              1,425
+	// memory: 5.57 KiB of parameters
+}
+
+// Weights that are shared count once, and buffers not at all.
+func TestCount(t *testing.T) {
+	shared := nn.Dense(3)
+	net := nn.Sequential(shared, nn.BatchNorm(), nn.ReLU(), shared)
+	mistaken(t, map[string]func(){
+		"nn: Count: 0.weight has no value yet: layers give theirs a value at their first Forward": func() { nn.Count(net) },
+	})
+	net.Forward(tensor.Ones(2, 3))
+	if got := nn.Count(net); got != 3*3+3+3+3 {
+		t.Errorf("%d weights", got)
+	}
+	if got := nn.Count(struct{}{}); got != 0 {
+		t.Errorf("nothing has %d weights", got)
+	}
 }

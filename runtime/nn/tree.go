@@ -104,6 +104,21 @@ func tree(m any) string {
 	return b.String()
 }
 
+// Count returns how many numbers the parameters of m have in all, those that are shared once: m is a [Module], or
+// a pointer to a struct with parts. Buffers don't count. It panics if a parameter has no value yet: call Forward once
+// before, or use [Summary].
+//
+//asyncgen:api meta 0
+func Count(m any) int {
+	for name, c := range Named(m) {
+		if p, ok := c.(*Param); ok && !p.IsSet() {
+			wrong("Count", "%s has no value yet: layers give theirs a value at their first Forward", name)
+		}
+	}
+	weights, _ := count(m)
+	return weights
+}
+
 // count returns how many weights m and its parts have, and whether all parameters have values.
 func count(m any) (weights int, isWhole bool) {
 	isWhole = true

@@ -167,8 +167,8 @@ type Attr struct {
 	Back    bool            // CumSum: from the last element to the first; ArgSort: greatest first
 	Func    kernel.MathFunc // HostMath
 	Host    *HostFunc       // HostArray
-	Key     uint64          // random draws; Fill, Scatter: the bits of an element
-	Pos     uint64          // random draws
+	Key     uint64          // random draws; Fill, Scatter: the bits of an element; Iota: those of the first
+	Pos     uint64          // random draws; Iota: the bits of the step
 	Device  device.Device   // To
 	Origin  device.Device   // To: where the operand is
 	Local   any             // what only package tensor knows of an operation of its own: Attention

@@ -236,8 +236,7 @@ var (
 			p.create(iotas.of(p.Attr.DType, func() *device.Kernel {
 				return device.NewKernel("Iota", device.Iota, nil, p.Attr.DType)
 			}))
-			p.Cmd.Imm[0] = kernel.BitsOf(p.Attr.Scalars[0], p.DType)
-			p.Cmd.Imm[1] = kernel.BitsOf(p.Attr.Scalars[1], p.DType)
+			p.Cmd.Imm = [2]uint64{p.Attr.Key, p.Attr.Pos}
 		},
 	})
 	// Uniform draws from [0, 1); Attr.Key, Attr.Pos.

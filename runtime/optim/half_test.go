@@ -11,8 +11,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Steps of parameters of half types are steps in float32, rounded once: nothing is lost in averages, and small gradients
-// and those that are 0 make nothing NaN.
+// Steps of parameters of half types are steps in float32, rounded once: nothing is lost in averages, and gradients that
+// are small or 0 make nothing NaN.
 func TestHalfTypes(t *testing.T) {
 	for name, make := range map[string]func(params []*nn.Param) *optim.Optimizer{
 		"SGD": func(params []*nn.Param) *optim.Optimizer { return optim.SGD(params, 0.1) },

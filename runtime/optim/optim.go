@@ -129,7 +129,8 @@ func distinct(name string, params []*nn.Param) (once []*nn.Param) {
 //		optim.AdamW(biases, 1e-3, optim.AdamOptions{Decay: optim.None}),
 //	)
 //
-// It panics with a [tensor.Mistake] if two parts have a parameter in common, or if a part is nil.
+// [Split] makes such lists. Group panics with a [tensor.Mistake] if two parts have a parameter in common, or if a part is
+// nil.
 //
 //asyncgen:api pure
 func Group(parts ...*Optimizer) *Optimizer {
@@ -147,6 +148,43 @@ func Group(parts ...*Optimizer) *Optimizer {
 		seen[p] = true
 	}
 	return o
+}
+
+// Split returns the parameters of m, a module as [nn.Named] takes it, for which is reports true, and the others. is
+// gets the name of each. If is is nil, it asks for two axes or more: weights of products, convolutions and embeddings,
+// which usually decay, and not biases and gains.
+//
+//	weights, others := optim.Split(net, nil)
+//	opt := optim.Group(
+//		optim.AdamW(weights, 1e-3, optim.AdamOptions{Decay: 0.1}),
+//		optim.AdamW(others, 1e-3, optim.AdamOptions{Decay: optim.None}),
+//	)
+//
+// It panics with a [tensor.Mistake] if is is nil and a parameter has no value yet: call Forward once before.
+//
+//asyncgen:api meta 0
+func Split(m any, is func(name string, p *nn.Param) bool) (those, others []*nn.Param) {
+	for name, c := range nn.Named(m) {
+		p, ok := c.(*nn.Param)
+		if !ok {
+			continue
+		}
+		if is == nil && !p.IsSet() {
+			wrong("Split", "%s has no value yet, and so no axes: layers give theirs a value at their first Forward", name)
+		}
+		if is == nil && hasAxes(p, 2) || is != nil && is(name, p) {
+			those = append(those, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return those, others
+}
+
+func hasAxes(p *nn.Param, n int) bool {
+	v := p.Value()
+	defer tensor.Dead(v)
+	return v.Rank() >= n
 }
 
 // all is the sequence of parameters.

@@ -19,6 +19,9 @@ type AttentionOptions struct {
 	// Mask has a shape that can be broadcast to that of the weights, (..., H, T, S). A bool mask is true where a query
 	// may look at a key. A mask of numbers, in the type of the queries, is added to the scores. nil hides nothing.
 	Mask *Tensor
+	// Factors multiplies the weights, after the Softmax: random ones, 0 or 1/(1-p), are a dropout of weights. It is in
+	// the type of the queries and has a shape that can be broadcast to that of the weights. nil multiplies by 1.
+	Factors *Tensor
 	// Scale multiplies the products of queries and keys. 0: 1/sqrt(D).
 	Scale float64
 }
@@ -31,9 +34,11 @@ type AttentionOptions struct {
 //
 // The weights of all queries are never in memory at the same time, neither here nor in the gradient: they are computed
 // for some queries after the other, and computed again for the gradient (after Dao et al. 2022). Two cases keep them:
-// a mask that is tracked, and a [VMap]. The result of a query that a bool mask and Causal leave nothing to look at is
-// 0, also if all that it may look at has the score -Inf. Without a bool mask, the result of a query is NaN if all its
-// scores are -Inf: those of a mask of numbers that hides everything, where PyTorch has 0.
+// a mask or factors that are tracked, and a [VMap].
+//
+// The result of a query that a bool mask and Causal leave nothing to look at is 0, also if all that it may look at has
+// the score -Inf. Without a bool mask, the result of a query is NaN if all its scores are -Inf: those of a mask of
+// numbers that hides everything, where PyTorch has 0.
 //
 // Attention enqueues the work and does not wait. It panics with a [*Mistake] if shapes, element types or devices do not
 // fit.
@@ -46,9 +51,15 @@ func Attention(q, k, v *Tensor, how AttentionOptions) *Tensor {
 	if how.Mask != nil && how.Mask.dtype != Bool {
 		in = append(in, how.Mask)
 	}
+	if how.Factors != nil {
+		in = append(in, how.Factors)
+	}
 	return inWide(in, func(x []*Tensor) *Tensor {
 		how := how
-		if len(x) > 3 {
+		if how.Factors != nil {
+			how.Factors = x[len(x)-1]
+		}
+		if how.Mask != nil && how.Mask.dtype != Bool {
 			how.Mask = x[3]
 		}
 		return newAttending(x[0], x[1], x[2], how).of(x[0], x[1], x[2])
@@ -57,7 +68,14 @@ func Attention(q, k, v *Tensor, how AttentionOptions) *Tensor {
 
 // of returns the result.
 func (a *attending) of(q, k, v *Tensor) *Tensor {
-	if a.mask != nil && a.mask.node != nil || q.isRow("Attention") || k.isRow("Attention") || v.isRow("Attention") || a.mask != nil && a.mask.isRow("Attention") {
+	inParts := true
+	for _, x := range []*Tensor{q, k, v} {
+		inParts = inParts && !x.isRow("Attention")
+	}
+	for _, x := range []*Tensor{a.mask, a.factors} {
+		inParts = inParts && (x == nil || x.node == nil && !x.isRow("Attention"))
+	}
+	if !inParts {
 		return a.whole(q, k, v)
 	}
 	return structural(attention, op.Attr{Local: a}, operands{q, k, v}, true)
@@ -81,7 +99,7 @@ type attending struct {
 	t, s, d, e    int
 	scale         float64
 	isCausal      bool
-	mask          *Tensor // nil, or of rank 2 at least
+	mask, factors *Tensor // nil, or of rank 2 at least
 	dtype         DType
 	dev           device.Device
 	shape         device.Shape // of the result
@@ -107,7 +125,7 @@ func newAttending(q, k, v *Tensor, how AttentionOptions) *attending {
 	}
 	a := &attending{
 		lead: k.shape[:rank-2], heads: 1, t: q.shape[rank-2], s: k.shape[rank-2], d: q.shape[rank-1], e: v.shape[rank-1],
-		scale: how.Scale, isCausal: how.Causal, mask: how.Mask, dtype: q.dtype,
+		scale: how.Scale, isCausal: how.Causal, mask: how.Mask, factors: how.Factors, dtype: q.dtype,
 	}
 	if rank > 2 && a.lead[rank-3] > 0 && q.shape[rank-3]%a.lead[rank-3] == 0 {
 		a.heads = q.shape[rank-3] / a.lead[rank-3]
@@ -132,7 +150,7 @@ func newAttending(q, k, v *Tensor, how AttentionOptions) *attending {
 		wrong(name, fmt.Sprintf("the scale is %v", a.scale), q, k, v)
 	}
 	a.dev = q.storage.Device()
-	for _, x := range []*Tensor{k, v, a.mask} {
+	for _, x := range []*Tensor{k, v, a.mask, a.factors} {
 		if x == nil {
 			continue
 		}
@@ -141,30 +159,35 @@ func newAttending(q, k, v *Tensor, how AttentionOptions) *attending {
 			wrong(name, op.MistakeDevices, q, x)
 		}
 	}
-	a.checkMask(q)
+	if m := a.mask; m != nil {
+		if m.dtype != Bool && m.dtype != a.dtype {
+			wrong(name, op.MistakeDTypes+": the mask is bool, or of the type of the queries", q, m)
+		}
+		a.mask = a.broadcast(q, m, "mask")
+	}
+	if f := a.factors; f != nil {
+		if f.dtype != a.dtype {
+			wrong(name, op.MistakeDTypes+": the factors are of the type of the queries", q, f)
+		}
+		a.factors = a.broadcast(q, f, "factors")
+	}
 	if a.scale == 0 {
 		a.scale = 1 / math.Sqrt(float64(max(a.d, 1)))
 	}
 	return a
 }
 
-// checkMask panics unless the mask fits q. A mask without axes for queries or keys gets them.
-func (a *attending) checkMask(q *Tensor) {
-	m := a.mask
-	if m == nil {
-		return
-	}
+// broadcast returns m, the named operand, with axes for queries and keys. It panics unless m fits the weights of q.
+func (a *attending) broadcast(q, m *Tensor, name string) *Tensor {
 	m.isRow("Attention")
-	if m.dtype != Bool && m.dtype != a.dtype {
-		wrong("Attention", op.MistakeDTypes+": the mask is bool, or of the type of the queries", q, m)
-	}
 	weights := append(slices.Clone(a.shape[:len(a.shape)-1]), a.s)
 	if both, ok := op.Broadcast(weights, m.shape); !ok || !slices.Equal(both, weights) {
-		wrong("Attention", fmt.Sprintf("%s: the mask does not fit weights of shape %v", op.MistakeBroadcast, weights), q, m)
+		wrong("Attention", fmt.Sprintf("%s: the %s does not fit weights of shape %v", op.MistakeBroadcast, name, weights), q, m)
 	}
-	for len(a.mask.shape) < 2 {
-		a.mask = a.mask.unsqueeze("Attention", 0)
+	for len(m.shape) < 2 {
+		m = m.unsqueeze("Attention", 0)
 	}
+	return m
 }
 
 // whole computes the result in one piece, from operations that differentiate and batch themselves.
@@ -176,22 +199,31 @@ func (a *attending) whole(q, k, v *Tensor) *Tensor {
 		at := len(a.lead)
 		q = made.add(q.reshape(append(slices.Clone(grouped), a.t, a.d)))
 		k, v = made.add(k.unsqueeze("Attention", at)), made.add(v.unsqueeze("Attention", at))
-		if m := a.mask; m != nil && len(m.shape) > 2 {
-			shape := slices.Clone(m.shape)
-			split := []int{1, 1}
-			if head := len(shape) - 3; shape[head] > 1 {
-				split = []int{shape[head] / a.heads, a.heads}
-			}
-			a.mask = made.add(m.reshape(slices.Replace(shape, len(shape)-3, len(shape)-2, split...)))
-		}
+		a.mask, a.factors = a.split(&made, a.mask), a.split(&made, a.factors)
 	}
 	a.number(&made)
 	weights, seen := a.weights(&made, made.add(q.MulScalar(a.scale)), k, a.mask, 0, a.t)
+	if a.factors != nil {
+		weights = made.add(weights.Mul(a.factors))
+	}
 	out := made.add(weights.MatMul(v))
 	if seen != nil {
 		out = made.add(Where(seen, out, made.add(a.zero())))
 	}
 	return out.reshape(a.shape)
+}
+
+// split returns m, a mask, factors or nil, with an axis for the heads of each group.
+func (a *attending) split(made *handles, m *Tensor) *Tensor {
+	if m == nil || len(m.shape) == 2 {
+		return m
+	}
+	shape := slices.Clone(m.shape)
+	split := []int{1, 1}
+	if head := len(shape) - 3; shape[head] > 1 {
+		split = []int{shape[head] / a.heads, a.heads}
+	}
+	return made.add(m.reshape(slices.Replace(shape, len(shape)-3, len(shape)-2, split...)))
 }
 
 // lowest is the score of a key that a bool mask hides: the least number, so that nothing becomes NaN.
@@ -276,7 +308,9 @@ var slabSize = 1 << 18
 func (a *attending) slabs(f func(slab)) {
 	groups, atOnce := a.lead.Size(), 1
 	rows := min(max(slabSize/max(a.s, 1), 32), max(a.t, 1))
-	if a.mask == nil || a.mask.shape[:len(a.mask.shape)-2].Size() == 1 {
+	// isSame reports whether m is the same for all groups and heads.
+	isSame := func(m *Tensor) bool { return m == nil || m.shape[:len(m.shape)-2].Size() == 1 }
+	if isSame(a.mask) && isSame(a.factors) {
 		atOnce = max(slabSize/max(rows*a.s, 1), 1)
 	}
 	for group := 0; group < groups; group += atOnce {
@@ -320,9 +354,8 @@ func (s slab) upTo(made *handles, x *Tensor, keys int) *Tensor {
 	return made.add(made.add(x.Slice(0, s.group, s.group+s.groups)).Slice(1, 0, keys))
 }
 
-// maskFor returns the part of the mask for s, or nil.
-func (a *attending) maskFor(made *handles, s slab) *Tensor {
-	m := a.mask
+// part returns the part for s of m, a mask, factors or nil.
+func (a *attending) part(made *handles, m *Tensor, s slab) *Tensor {
 	if m == nil {
 		return nil
 	}
@@ -353,8 +386,10 @@ func (a *attending) forward(q, k, v *Tensor) *Tensor {
 	var made, parts handles
 	defer made.letGo()
 	defer parts.letGo()
-	if a.mask != nil { // the program may declare its handle dead before Backward
-		a.mask = a.mask.Detach()
+	for _, m := range []**Tensor{&a.mask, &a.factors} {
+		if *m != nil { // the program may declare its handle dead before Backward
+			*m = (*m).Detach()
+		}
 	}
 	x := a.flatten(&made, made.add(q.detached()), made.add(k.detached()), made.add(v.detached()))
 	a.number(&made)
@@ -363,7 +398,10 @@ func (a *attending) forward(q, k, v *Tensor) *Tensor {
 		var made handles
 		defer made.letGo()
 		keys := a.keys(s)
-		p, seen := a.weights(&made, s.queries(&made, x.q), s.upTo(&made, x.k, keys), a.maskFor(&made, s), s.from, s.to)
+		p, seen := a.weights(&made, s.queries(&made, x.q), s.upTo(&made, x.k, keys), a.part(&made, a.mask, s), s.from, s.to)
+		if f := a.part(&made, a.factors, s); f != nil {
+			p = made.add(p.Mul(f))
+		}
 		out := p.MatMul(s.upTo(&made, x.v, keys))
 		if seen != nil {
 			defer out.letGo()
@@ -471,12 +509,16 @@ func (a *attending) backward(tracking bool, c *op.Call, g *Tensor) (grads operan
 		defer made.letGo()
 		keys := a.keys(s)
 		q, k, v, g := s.queries(&made, x.q), s.upTo(&made, x.k, keys), s.upTo(&made, x.v, keys), s.queries(&made, flatG)
-		p, seen := a.weights(&made, q, k, a.maskFor(&made, s), s.from, s.to)
+		p, seen := a.weights(&made, q, k, a.part(&made, a.mask, s), s.from, s.to)
 		if seen != nil {
 			g = made.add(Where(seen, g, made.add(a.zero())))
 		}
-		ofV.add(s, made.add(p.Transpose(0, 2, 1)).MatMul(g))
-		share := made.add(weightShare.Of(made.add(g.MatMul(made.add(v.Transpose(0, 2, 1)))), p, s.queries(&made, means)))
+		ofWeights, used := made.add(g.MatMul(made.add(v.Transpose(0, 2, 1)))), p
+		if f := a.part(&made, a.factors, s); f != nil {
+			ofWeights, used = made.add(ofWeights.Mul(f)), made.add(p.Mul(f))
+		}
+		ofV.add(s, made.add(used.Transpose(0, 2, 1)).MatMul(g))
+		share := made.add(weightShare.Of(ofWeights, p, s.queries(&made, means)))
 		ofQ.add(s, share.MatMul(k))
 		ofK.add(s, made.add(share.Transpose(0, 2, 1)).MatMul(q))
 	})

@@ -18,14 +18,15 @@ type attentionCase struct {
 	queries, keys, in, out  int
 	causal                  bool
 	mask                    string // "", "bool" or "float"
-	maskShape               []int
+	maskShape, factorShape  []int  // factorShape is nil if there are no factors
 	q, k, v, maskElements   []float64
+	factors                 []float64
 	qShape, kShape, vShape  []int
 	resultShape, allWeights []int
 }
 
 func (c *attentionCase) String() string {
-	return fmt.Sprintf("q %v, k %v, v %v, causal %v, mask %q %v", c.qShape, c.kShape, c.vShape, c.causal, c.mask, c.maskShape)
+	return fmt.Sprintf("q %v, k %v, v %v, causal %v, mask %q %v, factors %v", c.qShape, c.kShape, c.vShape, c.causal, c.mask, c.maskShape, c.factorShape)
 }
 
 func randomAttention(r *rand.Rand) *attentionCase {
@@ -50,14 +51,22 @@ func randomAttention(r *rand.Rand) *attentionCase {
 	c.allWeights = append(heads(c.heads), c.queries, c.keys)
 	c.q, c.k, c.v = normal(r, size(c.qShape)), normal(r, size(c.kShape)), normal(r, size(c.vShape))
 	c.mask = []string{"", "bool", "float"}[r.IntN(3)]
-	if c.mask != "" {
-		c.maskShape = slices.Clone(c.allWeights[r.IntN(len(c.allWeights)):])
-		for i := range c.maskShape {
+	narrow := func() []int {
+		shape := slices.Clone(c.allWeights[r.IntN(len(c.allWeights)):])
+		for i := range shape {
 			if r.IntN(3) == 0 {
-				c.maskShape[i] = 1
+				shape[i] = 1
 			}
 		}
+		return shape
+	}
+	if c.mask != "" {
+		c.maskShape = narrow()
 		c.maskElements = normal(r, size(c.maskShape))
+	}
+	if r.IntN(3) == 0 {
+		c.factorShape = narrow()
+		c.factors = normal(r, size(c.factorShape))
 	}
 	return c
 }
@@ -87,6 +96,9 @@ func (c *attentionCase) options() tensor.AttentionOptions {
 	case "float":
 		how.Mask = m
 	}
+	if c.factors != nil {
+		how.Factors = tensor.From(c.factors, c.factorShape...)
+	}
 	return how
 }
 
@@ -109,7 +121,7 @@ func (c *attentionCase) reference() []float64 {
 			}
 			score /= math.Sqrt(float64(c.in))
 			hidden := c.causal && key > c.keys-c.queries+query
-			switch m := c.maskAt(row, key); c.mask {
+			switch m := c.at(c.maskElements, c.maskShape, row, key); c.mask {
 			case "bool":
 				hidden = hidden || m <= -0.5
 			case "float":
@@ -123,9 +135,13 @@ func (c *attentionCase) reference() []float64 {
 			sum += w
 		}
 		for key, w := range weights {
+			factor := 1.0
+			if c.factors != nil {
+				factor = c.at(c.factors, c.factorShape, row, key)
+			}
 			for i := range c.out {
 				if sum > 0 {
-					result[row*c.out+i] += w / sum * c.v[(group*c.keys+key)*c.out+i]
+					result[row*c.out+i] += factor * w / sum * c.v[(group*c.keys+key)*c.out+i]
 				}
 			}
 		}
@@ -133,21 +149,21 @@ func (c *attentionCase) reference() []float64 {
 	return result
 }
 
-// maskAt returns the element of the mask for a row of queries and a key.
-func (c *attentionCase) maskAt(row, key int) float64 {
-	if c.mask == "" {
+// at returns the element for a row of queries and a key of a mask or factors of the given shape; 0 if there are none.
+func (c *attentionCase) at(elements []float64, shape []int, row, key int) float64 {
+	if elements == nil {
 		return 0
 	}
 	index, at, step := row*c.keys+key, 0, 1
-	for i := 1; i <= len(c.maskShape); i++ {
-		n, m := c.allWeights[len(c.allWeights)-i], c.maskShape[len(c.maskShape)-i]
+	for i := 1; i <= len(shape); i++ {
+		n, m := c.allWeights[len(c.allWeights)-i], shape[len(shape)-i]
 		if m > 1 {
 			at += index % n * step
 		}
 		index /= n
 		step *= m
 	}
-	return c.maskElements[at]
+	return elements[at]
 }
 
 func TestAttention(t *testing.T) {
@@ -210,7 +226,7 @@ func TestAttentionGradients(t *testing.T) {
 // TestAttentionOfRows compares a VMap over calls with one call.
 func TestAttentionOfRows(t *testing.T) {
 	q, k, v := tensor.Randn(3, 4, 10, 5), tensor.Randn(3, 2, 12, 5), tensor.Randn(3, 2, 12, 7)
-	how := tensor.AttentionOptions{Causal: true, Mask: tensor.Rand(10, 12).GtScalar(0.3)}
+	how := tensor.AttentionOptions{Causal: true, Mask: tensor.Rand(10, 12).GtScalar(0.3), Factors: tensor.Rand(4, 1, 12)}
 	want := tensor.Attention(q, k, v, how).As(tensor.Float64).Float64s()
 	got := tensor.VMap(func(x ...*tensor.Tensor) *tensor.Tensor { return tensor.Attention(x[0], x[1], x[2], how) }, q, k, v).As(tensor.Float64).Float64s()
 	for i := range want {
@@ -247,7 +263,8 @@ func TestAttentionOfNothing(t *testing.T) {
 	for name, attention := range map[string]func(q, k, v *tensor.Tensor, how tensor.AttentionOptions) *tensor.Tensor{
 		"in parts": tensor.Attention, "in one piece": tensor.WholeAttention,
 	} {
-		for dt, big := range map[device.DType]float64{tensor.Float32: 1e30, tensor.Float64: 1e200} { // its square is infinite
+		// The squares of these numbers are infinite.
+		for dt, big := range map[device.DType]float64{tensor.Float32: 1e30, tensor.Float64: 1e200} {
 			for _, causal := range []bool{false, true} {
 				row := func(x ...float64) *tensor.Tensor { return tensor.From(x, len(x), 1).As(dt).Track() }
 				q, k, v := row(-big, -big, 1, 1), row(big, big+big/8, 3, 4), row(10, 20, 30, 40)
@@ -307,6 +324,10 @@ func TestAttentionMistakes(t *testing.T) {
 		"mask":            func() { tensor.Attention(x(2, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Mask: x(3, 4)}) },
 		"integer mask": func() {
 			tensor.Attention(x(2, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Mask: x(2, 4).As(tensor.Int64)})
+		},
+		"factors": func() { tensor.Attention(x(2, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Factors: x(3, 4)}) },
+		"bool factors": func() {
+			tensor.Attention(x(2, 3), x(4, 3), x(4, 3), tensor.AttentionOptions{Factors: x(2, 4).As(tensor.Bool)})
 		},
 		"nil":   func() { tensor.Attention(x(2, 3), nil, x(4, 3), tensor.AttentionOptions{}) },
 		"types": func() { tensor.Attention(x(2, 3), x(4, 3).As(tensor.Float64), x(4, 3), tensor.AttentionOptions{}) },

@@ -317,8 +317,7 @@ func (m Maker) FullInt(v int64, shape ...int) *Tensor {
 //go:noinline
 func (m Maker) Eye(n int) *Tensor {
 	checked("Eye", []int{n, n})
-	a := op.Attr{Shape: device.Shape{n}, DType: Int64, Scalars: [2]float64{0, 1}}
-	i := create(op.Iota, a, m.dev)
+	i := counting(0, 1, n, m.dev)
 	column := viewOf(op.Reshape, &op.Attr{Shape: device.Shape{n, 1}}, i)
 	defer i.letGo()
 	defer column.letGo()
@@ -337,8 +336,27 @@ func (m Maker) Arange(start, stop, step float64) *Tensor {
 		panic(&Mistake{Op: "Arange", Text: fmt.Sprintf("%s: from %v to %v by %v", op.MistakeRange, start, stop, step)})
 	}
 	m.exact("Arange", math.Trunc(start), math.Trunc(stop))
-	a := op.Attr{Shape: device.Shape{max(int(n), 0)}, DType: Float64, Scalars: [2]float64{start, step}}
+	a := op.Attr{Shape: device.Shape{max(int(n), 0)}, DType: Float64, Key: kernel.Bits(start), Pos: kernel.Bits(step)}
 	return m.convert(create(op.Iota, a, m.dev))
+}
+
+// ArangeInt returns start, start+step, start+2*step, ... up to but not including stop, as int64, whatever the Maker's
+// element type is. All are exact, also beyond 2^53. ArangeInt panics if step is 0.
+//
+//asyncgen:api host
+//go:noinline
+func (m Maker) ArangeInt(start, stop, step int64) *Tensor {
+	n := uint64(0) // by the distance, which may be no int64
+	switch {
+	case step > 0 && start < stop:
+		n = (uint64(stop)-uint64(start)-1)/uint64(step) + 1
+	case step < 0 && start > stop:
+		n = (uint64(start)-uint64(stop)-1)/-uint64(step) + 1
+	}
+	if step == 0 || n > maxSize {
+		panic(&Mistake{Op: "ArangeInt", Text: fmt.Sprintf("%s: from %d to %d by %d", op.MistakeRange, start, stop, step)})
+	}
+	return counting(int(start), int(step), int(n), m.dev)
 }
 
 // Linspace returns n numbers at equal distances from lo to hi, both included,
@@ -413,6 +431,13 @@ func Eye(n int) *Tensor { return here().Eye(n) }
 //asyncgen:api host
 //go:noinline
 func Arange(start, stop, step float64) *Tensor { return here().Arange(start, stop, step) }
+
+// ArangeInt returns start, start+step, start+2*step, ... up to but not including stop, as int64 on the default device:
+// positions, or numbers of classes. All are exact, also beyond 2^53. ArangeInt panics if step is 0.
+//
+//asyncgen:api host
+//go:noinline
+func ArangeInt(start, stop, step int64) *Tensor { return here().ArangeInt(start, stop, step) }
 
 // Linspace returns n numbers at equal distances from lo to hi, both included,
 // as float32 on the default device, each computed in float64 and rounded once.

@@ -325,7 +325,7 @@ func (s *specimens) sequences(x *tensor.Tensor) *tensor.Tensor { return x.Slice(
 var notTyped = map[string]string{
 	"Track": "the value is that of Detach; gradients are compared elsewhere", "Grad": "likewise",
 	"F64": "makes no tensor", "I64": "makes no tensor", "ItemF64": "makes no tensor",
-	"Arange": "TestStorageMakers", "Eye": "TestStorageMakers", "Full": "TestStorageMakers", "FullInt": "TestStorageMakers", "Linspace": "TestStorageMakers",
+	"Arange": "TestStorageMakers", "ArangeInt": "TestArangeInt", "Eye": "TestStorageMakers", "Full": "TestStorageMakers", "FullInt": "TestStorageMakers", "Linspace": "TestStorageMakers",
 	"Ones": "TestStorageMakers", "Zeros": "TestStorageMakers", "Scalar": "TestStorageMakers",
 	"Rand": "TestStorageMakers", "Randn": "TestStorageMakers", "Uniform": "TestStorageMakers",
 	"From": "TestStorageReads", "FromOn": "TestStorageReads", "Of": "TestStorageReads", "TryFrom": "TestStorageReads",

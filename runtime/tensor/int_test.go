@@ -178,3 +178,27 @@ func TestNegativeClasses(t *testing.T) {
 		}
 	})
 }
+
+// ArangeInt counts exactly over all of int64.
+func TestArangeInt(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		for _, c := range []struct {
+			start, stop, step int64
+			want              []int64
+		}{
+			{0, 4, 1, []int64{0, 1, 2, 3}}, {2, 9, 3, []int64{2, 5, 8}}, {5, -1, -2, []int64{5, 3, 1}}, {3, 3, 1, nil}, {3, 5, -1, nil}, {5, 3, 2, nil},
+			{1<<53 + 1, 1<<53 + 6, 2, []int64{1<<53 + 1, 1<<53 + 3, 1<<53 + 5}},
+			{math.MinInt64, math.MaxInt64, math.MaxInt64, []int64{math.MinInt64, -1, math.MaxInt64 - 1}},
+			{math.MaxInt64, math.MinInt64, math.MinInt64, []int64{math.MaxInt64, -1}},
+			{math.MaxInt64 - 1, math.MaxInt64, 5, []int64{math.MaxInt64 - 1}},
+		} {
+			x := tensor.On(on).As(tensor.Float16).ArangeInt(c.start, c.stop, c.step)
+			if got := x.Int64s(); x.DType() != tensor.Int64 || x.Rank() != 1 || !slices.Equal(got, c.want) {
+				t.Errorf("from %d to %d by %d: %v, want %v", c.start, c.stop, c.step, got, c.want)
+			}
+		}
+	})
+	if got := tensor.ArangeInt(1, 3, 1).Int64s(); !slices.Equal(got, []int64{1, 2}) {
+		t.Errorf("got %v", got)
+	}
+}

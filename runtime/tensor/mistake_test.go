@@ -116,6 +116,8 @@ func TestMistakes(t *testing.T) {
 		{func() { tensor.From([]float32{1}, -1) }, "From: " + op.MistakeShape + ": [-1]"},
 		{func() { tensor.Zeros(math.MaxInt, 2) }, "Zeros: " + op.MistakeShape},
 		{func() { tensor.Arange(0, 1, 0) }, "Arange: " + op.MistakeRange},
+		{func() { tensor.ArangeInt(0, 1, 0) }, "ArangeInt: " + op.MistakeRange},
+		{func() { tensor.ArangeInt(math.MinInt64, math.MaxInt64, 1) }, "ArangeInt: " + op.MistakeRange},
 		{func() { tensor.Linspace(0, 1, -1) }, "Linspace: " + op.MistakeShape},
 		{func() { tensor.Eye(-1) }, "Eye: " + op.MistakeShape},
 		{func() { g.Rand(-1) }, "Rand: " + op.MistakeShape},

@@ -189,7 +189,7 @@ func alongAxis(x *Tensor, axis, rank int) *Tensor {
 
 // counting returns the n int64 numbers from the given one on, step apart.
 func counting(from, step, n int, dev device.Device) *Tensor {
-	a := op.Attr{Shape: device.Shape{n}, DType: Int64, Scalars: [2]float64{float64(from), float64(step)}}
+	a := op.Attr{Shape: device.Shape{n}, DType: Int64, Key: kernel.Bits(int64(from)), Pos: kernel.Bits(int64(step))}
 	return create(op.Iota, a, dev)
 }
 

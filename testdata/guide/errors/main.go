@@ -36,6 +36,6 @@ func main() {
 	request := device.WithContext(ctx, device.Default())
 	left := errors.New("the client has left")
 	cancel(left)
-	_, err := tensor.On(request).Ones(1000).Sum().ItemContext(ctx)
+	err := tensor.On(request).Ones(1000).Sum().WaitContext(ctx)
 	fmt.Println("no sum:", err != nil, errors.Is(asyncrt.Synchronize(request), left))
 }
