@@ -129,8 +129,8 @@ func distinct(name string, params []*nn.Param) (once []*nn.Param) {
 //		optim.AdamW(biases, 1e-3, optim.AdamOptions{Decay: optim.None}),
 //	)
 //
-// [Split] makes such lists. Group panics with a [tensor.Mistake] if two parts have a parameter in common, or if a part is
-// nil.
+// [Split] makes such lists. Group panics with a [tensor.Mistake] if two parts have a parameter in common, or if a part
+// is nil.
 //
 //asyncgen:api pure
 func Group(parts ...*Optimizer) *Optimizer {
