@@ -755,7 +755,7 @@ A function in the loop reads a value itself, and does something with it that
 can't come later, or it is none that can be called in two parts: a function literal
 that no variable stands for alone, a function of another package that uses what
 that package keeps for itself or declares a type, a function of another module, or
-one in a file with another build constraint. The remark says what. Let it return the tensor, and
+one in a file with another build constraint. A loop in a function literal stays as it is, too. The remark says what. Let it return the tensor, and
 read that in the loop.`,
 		`
 func mean(x *tensor.Tensor) *tensor.Tensor {

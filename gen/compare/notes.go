@@ -32,7 +32,8 @@ func gain(d *Device, p *programs) []string {
 	case wSlow < oFast:
 		return nil // faster, beyond what runs differ by
 	}
-	result := "no gain beyond what runs differ by: "
+	result := fmt.Sprintf("%s, which is within what runs differ by: %s to %s as written, %s to %s rewritten; ",
+		speed(o.Time(), w.Time()), duration(oFast), duration(oSlow), duration(wFast), duration(wSlow))
 	if wFast > oSlow {
 		result = "slower: "
 	}

@@ -19,6 +19,9 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 		kernel = &load.Kernel{}
 	}
 	d, remarks := deferred(f, kernel)
+	if len(remarks) == 0 {
+		return d, inLiterals(f)
+	}
 	if waits(remarks) == 0 {
 		return d, remarks
 	}
@@ -607,7 +610,7 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 		return &plan.Reason{Code: plan.DecidesExit, Cause: *e.Ends, Hint: "give the loop a condition, or return from it"}
 	}
 	if e.Enqueues != nil {
-		r := plan.Reason{Code: plan.FeedsDevice, Cause: *e.Enqueues, Hint: "keep the computation on tensors"}
+		r := plan.Reason{Code: plan.FeedsDevice, Cause: *e.Enqueues, Hint: onTensors(*e.Enqueues)}
 		if u.Whole {
 			r.Code = plan.DecidesDevice
 		}
@@ -615,7 +618,7 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	}
 	for _, e := range u.Held {
 		if !a.isThere(u, e) {
-			return &plan.Reason{Code: plan.ReadsCell, Cause: plan.Cause{Pos: e.Pos(), Text: "takes " + types.ExprString(e) + ", and it is not known before whether that can be done"},
+			return &plan.Reason{Code: plan.ReadsCell, Cause: plan.Cause{Pos: e.Pos(), Text: "takes " + types.ExprString(e) + " only where the value says so, and nothing before shows that this can't panic"},
 				Hint: takeBefore(e, types.ExprString(e))}
 		}
 	}
@@ -647,7 +650,10 @@ func (a *attempt) takeNow(u *plan.Unit, c plan.Cause) string {
 		return true
 	})
 	if call == nil {
-		return "take its value in a variable, before the statement that looks at a value"
+		return "call it before the statement that looks at a value, and use the variable with its result where it is called now"
+	}
+	if _, _, isLibrary := a.f.Library(call); !isLibrary { // it looks at the value, or decides itself what to ask for
+		return "ask before the statement that looks at a value, and hand the result to the function that keeps it"
 	}
 	return takeBefore(call, types.ExprString(call))
 }

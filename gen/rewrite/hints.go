@@ -30,6 +30,14 @@ func keepLocal(c plan.Cause) string {
 	return "keep it in a variable of the function, and store it after the loop"
 }
 
+// onTensors says what to write in the place of c, which a value decides.
+func onTensors(c plan.Cause) string {
+	if strings.HasSuffix(c.Text, "State).Restore") {
+		return "break out of the loop there, and restore after it"
+	}
+	return "keep the computation on tensors"
+}
+
 // takeBefore says how to take what e, a call or a field of which the value changes, is now.
 func takeBefore(e ast.Expr, text string) string {
 	name := "now"
@@ -66,6 +74,10 @@ func sooner(c plan.Cause) string {
 	case isCall && strings.HasSuffix(c.Text, "with another argument each time"):
 		called, _, _ = strings.Cut(called, ", which ")
 		return fmt.Sprintf("call %s before the loop, for all iterations, or %s", called, rarely)
+	case c.Text == "may go on for ever":
+		return "let that loop count, as with for i := range n, or i += 16 up to a bound that it does not change"
+	case strings.Contains(c.Text, " in some iterations only"):
+		return "let an inner loop run from one test of the value to the next, or call it once before the loop"
 	case strings.HasPrefix(c.Text, "may divide by zero"):
 		return "divide by a constant, or on the device, or " + rarely
 	}

@@ -311,19 +311,45 @@ func (p *past) endless(u *plan.Unit) *plan.Cause {
 		return nil
 	}
 	cond, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
-	post, isInc := n.Post.(*ast.IncDecStmt)
-	if n.Cond != nil && ok && isInc {
-		if id, ok := post.X.(*ast.Ident); ok {
-			counter := p.a.f.Info.ObjectOf(id)
-			x, isID := ast.Unparen(cond.X).(*ast.Ident)
-			up := post.Tok == token.INC && (cond.Op == token.LSS || cond.Op == token.LEQ)
-			down := post.Tok == token.DEC && (cond.Op == token.GTR || cond.Op == token.GEQ)
-			if isID && p.a.f.Info.ObjectOf(x) == counter && (up || down) && p.changedOnlyBy(counter, n) && !mentionsAny(p.a.f, cond.Y, changedIn(p.a.units, u.Stmt)) {
-				return nil
-			}
+	id, isUp := p.counter(n.Post)
+	if n.Cond != nil && ok && id != nil {
+		counter := p.a.f.Info.ObjectOf(id)
+		x, isID := ast.Unparen(cond.X).(*ast.Ident)
+		up := isUp && (cond.Op == token.LSS || cond.Op == token.LEQ)
+		down := !isUp && (cond.Op == token.GTR || cond.Op == token.GEQ)
+		if isID && p.a.f.Info.ObjectOf(x) == counter && (up || down) && p.changedOnlyBy(counter, n) && !mentionsAny(p.a.f, cond.Y, changedIn(p.a.units, u.Stmt)) {
+			return nil
 		}
 	}
 	return &plan.Cause{Pos: n.Pos(), Text: "may go on for ever"}
+}
+
+// counter returns the variable that the post statement of a loop counts up or down, or nil. By more than 1 it is an int
+// or int64, which does not come near to its end in the time that there is.
+func (p *past) counter(post ast.Stmt) (id *ast.Ident, isUp bool) {
+	switch n := post.(type) {
+	case *ast.IncDecStmt:
+		id, _ = n.X.(*ast.Ident)
+		return id, n.Tok == token.INC
+	case *ast.AssignStmt:
+		if n.Tok != token.ADD_ASSIGN && n.Tok != token.SUB_ASSIGN {
+			return nil, false
+		}
+		step := p.a.f.Info.Types[n.Rhs[0]].Value
+		if step == nil || step.Kind() != constant.Int || constant.Sign(step) <= 0 || constant.BitLen(step) > 31 {
+			return nil, false
+		}
+		id, ok := n.Lhs[0].(*ast.Ident)
+		if !ok {
+			return nil, false
+		}
+		b, ok := p.a.f.Info.TypeOf(id).Underlying().(*types.Basic)
+		if !ok || b.Kind() != types.Int && b.Kind() != types.Int64 {
+			return nil, false
+		}
+		return id, n.Tok == token.ADD_ASSIGN
+	}
+	return nil, false
 }
 
 // changedOnlyBy reports whether nothing in the body of n changes v.

@@ -1,0 +1,67 @@
+package rewrite
+
+import (
+	"go/ast"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// inLiterals are the remarks on reads in function literals, where loops of f itself have none: in a loop of the literal,
+// or in a literal that another function may call in a loop.
+func inLiterals(f *plan.Function) (remarks []plan.Remark) {
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if _, api, ok := f.Library(call); !ok || api.Kind != tensorapi.Read {
+			return true
+		}
+		if why := calledOften(f, call); why != nil {
+			code := plan.WaitsInside
+			remarks = append(remarks, plan.Remark{
+				Code: code, Verdict: plan.Refused, Class: code.Class(), Pos: f.Position(call.Pos()), Function: f.Decl.Name.Name,
+				Message: (&plan.Read{Expr: call}).What() + " can't come later: " + titles[code],
+				Because: []plan.Related{{Pos: f.Position(why.Pos), Text: "it " + why.Text}}, Hint: "write the loop in the body of a declared function",
+			})
+		}
+		return true
+	})
+	return remarks
+}
+
+// calledOften returns why n, in a function literal, may run many times, or nil if nothing says so.
+func calledOften(f *plan.Function, n ast.Node) *plan.Cause {
+	inLoop := false
+	for n = f.Parent(n); n != nil; n = f.Parent(n) {
+		switch n.(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			inLoop = true
+			continue
+		case *ast.FuncLit:
+		default:
+			continue
+		}
+		if inLoop {
+			return &plan.Cause{Pos: n.Pos(), Text: "is in a loop of a function literal"}
+		}
+		lit := n
+		for {
+			p, ok := f.Parent(n).(*ast.ParenExpr)
+			if !ok {
+				break
+			}
+			n = p
+		}
+		to, ok := f.Parent(n).(*ast.CallExpr)
+		if !ok || to.Fun == n || f.IsStandard(to) {
+			return nil
+		}
+		if _, _, isLibrary := f.Library(to); isLibrary {
+			return nil
+		}
+		return &plan.Cause{Pos: lit.Pos(), Text: "is in a function literal that the called function may run in a loop"}
+	}
+	return nil
+}
