@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// inLiterals are the remarks on reads in function literals, where loops of f itself have none: in a loop of the literal,
-// or in a literal that another function may call in a loop.
+// inLiterals are the remarks on reads in function literals of f, of which the own loops have none: in a loop of the
+// literal, or in a literal that another function may call in a loop.
 func inLiterals(f *plan.Function) (remarks []plan.Remark) {
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
