@@ -19,7 +19,7 @@ func TestLayersLeaveNothing(t *testing.T) {
 	}
 	asyncrt.WaitAll() // other tests have made operations fail
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	each(t, func(t *testing.T, k kind, _ nn.Module, small *tensor.Tensor) {
+	leavesNothing := func(t *testing.T, k kind, _ nn.Module, small *tensor.Tensor) {
 		const samples = 512
 		b := cpu.New()
 		dev := device.Wrap("cpu", device.KindSimulated, b)
@@ -55,5 +55,10 @@ func TestLayersLeaveNothing(t *testing.T) {
 		if after := live(); after > before+4*samples {
 			t.Errorf("%d bytes are in use after a step, %d after 8 more", before, after)
 		}
+	}
+	each(t, leavesNothing)
+	t.Run("dropout of weights", func(t *testing.T) {
+		k := kind{make: func() nn.Module { return nn.MultiHeadAttention(8, 4, nn.Heads{Causal: true, Dropout: 0.5}) }, shape: []int{4, 3, 5}}
+		leavesNothing(t, k, nil, k.input(tensor.NewGenerator(4)))
 	})
 }

@@ -78,8 +78,15 @@ func (a *attending) of(q, k, v *Tensor) *Tensor {
 	if !inParts {
 		return a.whole(q, k, v)
 	}
-	return structural(attention, op.Attr{Local: a}, operands{q, k, v}, true)
+	out := structural(attention, op.Attr{Local: a}, operands{q, k, v}, true)
+	if out.node == nil {
+		a.LetGo()
+	}
+	return out
 }
+
+// LetGo lets go of what the gradient needs beside the operands. The tape calls it when it is not asked for any more.
+func (a *attending) LetGo() { letGo(a.mask, a.factors) }
 
 // attention is the operation without what Attr.Local says, an *attending. planned carries it out with forward.
 var attention = &op.Def{
@@ -99,7 +106,7 @@ type attending struct {
 	t, s, d, e    int
 	scale         float64
 	isCausal      bool
-	mask, factors *Tensor // nil, or of rank 2 at least
+	mask, factors *Tensor // nil if there is none; from forward on handles of its own, of rank 2 at least
 	dtype         DType
 	dev           device.Device
 	shape         device.Shape // of the result
@@ -163,13 +170,13 @@ func newAttending(q, k, v *Tensor, how AttentionOptions) *attending {
 		if m.dtype != Bool && m.dtype != a.dtype {
 			wrong(name, op.MistakeDTypes+": the mask is bool, or of the type of the queries", q, m)
 		}
-		a.mask = a.broadcast(q, m, "mask")
+		a.mustFit(q, m, "mask")
 	}
 	if f := a.factors; f != nil {
 		if f.dtype != a.dtype {
 			wrong(name, op.MistakeDTypes+": the factors are of the type of the queries", q, f)
 		}
-		a.factors = a.broadcast(q, f, "factors")
+		a.mustFit(q, f, "factors")
 	}
 	if a.scale == 0 {
 		a.scale = 1 / math.Sqrt(float64(max(a.d, 1)))
@@ -177,14 +184,19 @@ func newAttending(q, k, v *Tensor, how AttentionOptions) *attending {
 	return a
 }
 
-// broadcast returns m, the named operand, with axes for queries and keys. It panics unless m fits the weights of q.
-func (a *attending) broadcast(q, m *Tensor, name string) *Tensor {
+// mustFit panics unless m, the named operand, can be broadcast to the shape of the weights of q.
+func (a *attending) mustFit(q, m *Tensor, name string) {
 	m.isRow("Attention")
 	weights := append(slices.Clone(a.shape[:len(a.shape)-1]), a.s)
 	if both, ok := op.Broadcast(weights, m.shape); !ok || !slices.Equal(both, weights) {
 		wrong("Attention", fmt.Sprintf("%s: the %s does not fit weights of shape %v", op.MistakeBroadcast, name, weights), q, m)
 	}
-	for len(m.shape) < 2 {
+}
+
+// withAxes returns m, a mask, factors or nil, with axes for queries and keys. It lets go of m if it returns another.
+func withAxes(m *Tensor) *Tensor {
+	for m != nil && len(m.shape) < 2 {
+		defer m.letGo()
 		m = m.unsqueeze("Attention", 0)
 	}
 	return m
@@ -194,6 +206,11 @@ func (a *attending) broadcast(q, m *Tensor, name string) *Tensor {
 func (a *attending) whole(q, k, v *Tensor) *Tensor {
 	var made handles
 	defer made.letGo()
+	for _, m := range []**Tensor{&a.mask, &a.factors} {
+		for *m != nil && len((*m).shape) < 2 {
+			*m = made.add((*m).unsqueeze("Attention", 0))
+		}
+	}
 	if a.heads > 1 { // one more axis: (..., G, H/G, T, D)
 		grouped := append(slices.Clone(a.lead), a.heads)
 		at := len(a.lead)
@@ -388,7 +405,7 @@ func (a *attending) forward(q, k, v *Tensor) *Tensor {
 	defer parts.letGo()
 	for _, m := range []**Tensor{&a.mask, &a.factors} {
 		if *m != nil { // the program may declare its handle dead before Backward
-			*m = (*m).Detach()
+			*m = withAxes((*m).Detach())
 		}
 	}
 	x := a.flatten(&made, made.add(q.detached()), made.add(k.detached()), made.add(v.detached()))

@@ -280,6 +280,9 @@ func (n *Node) release(k Keeper) {
 			k.LetGo(x)
 		}
 	}
+	if l, ok := n.call.Attr.Local.(interface{ LetGo() }); ok {
+		l.LetGo()
+	}
 	n.call = op.Call{Def: n.call.Def}
 	n.parents = [op.MaxInputs]*Node{}
 	n.released = true
