@@ -171,7 +171,7 @@ type Attr struct {
 	Pos     uint64          // random draws; Iota: the bits of the step
 	Device  device.Device   // To
 	Origin  device.Device   // To: where the operand is
-	Local   any             // what only package tensor knows of an operation of its own: Attention; the tape calls its LetGo
+	Local   any             // what only package tensor knows of an operation of its own: Attention; the tape lets it go
 }
 
 // A Value is a tensor, as definitions see it.

@@ -20,7 +20,8 @@ import (
 //	serving := nn.Frozen(net)
 //	avg.Swap() // and its own weights again
 //
-// Buffers of a model, such as running statistics, are not averaged.
+// Buffers of a model, such as running statistics, are not averaged. An average has the element type of its parameter,
+// and in a half type it hardly moves: what an Update adds is rounded away. Keep parameters in float32.
 type Average struct {
 	params   []*nn.Param
 	keep     float64 // by an update; of SWA: below 0
