@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
@@ -60,11 +61,11 @@ func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 		return nil
 	}
 	for _, w := range pkg.Waits(c) {
-		if w.Kind == blocking.WaitPrint && !key || w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded) {
+		if w.Kind == blocking.WaitPrint && !key || w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded || c.Dynamic) {
 			continue
 		}
 		list := listAround(pkg, w.Operand, l, 0)
-		if list == nil || tensorapi.IsNumber(pkg.Info.TypeOf(w.Operand)) || isQueue(pkg, list) || pkg.IsHostList(list) || isWaitedFor(pkg, list, c, l) || !readsAll(pkg, c, l) {
+		if list == nil || key && !pkg.HoldsTensors(pkg.Info.TypeOf(w.Operand)) || tensorapi.IsNumber(pkg.Info.TypeOf(w.Operand)) || isQueue(pkg, list) || pkg.IsHostList(list) || isWaitedFor(pkg, list, c, l) || !readsAll(pkg, c, l) {
 			continue
 		}
 		return &listRead{Call: c.Expr, Name: pkg.CallName(c, w), List: list, Loop: l, Joined: joined}
@@ -95,17 +96,44 @@ func listReadInCallee(pkg *blocking.Package, c *blocking.Call) *listRead {
 	return nil
 }
 
-// isKey reports whether c prints its operand to have a key of a map.
+// isKey reports whether c makes a text of what it is given, by printing or by a function that does, to have a key: of
+// a map, or in a function that is called after one.
 //
 //	key := fmt.Sprint(x)
 //	seen[key] = true
 func isKey(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
-	if l == nil || !syntax.IsFullName(c.Callee, "fmt.Sprint") && !syntax.IsFullName(c.Callee, "fmt.Sprintf") {
+	if l == nil || pkg.ResultsOf(c).Len() != 1 {
 		return false
 	}
-	return slices.ContainsFunc(sites.Uses(pkg, c, l), func(p sites.Place) bool {
-		x, ok := p.Cur.Parent().Node().(*ast.IndexExpr)
-		return ok && x.Index == p.Cur.Node() && syntax.IsMap(pkg.Info.TypeOf(x.X))
+	if basic, ok := pkg.ResultsOf(c).At(0).Type().Underlying().(*types.Basic); !ok || basic.Info()&types.IsString == 0 {
+		return false
+	}
+	return isKeyName(c.In.Outermost().Name) || slices.ContainsFunc(sites.Uses(pkg, c, l), func(p sites.Place) bool {
+		switch x := p.Cur.Parent().Node().(type) {
+		case *ast.IndexExpr:
+			return x.Index == p.Cur.Node() && syntax.IsMap(pkg.Info.TypeOf(x.X))
+		case *ast.CallExpr:
+			return isHashing(pkg, x)
+		}
+		return false
+	})
+}
+
+// isKeyName reports whether a function makes keys, by its name.
+func isKeyName(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"key", "name", "hash", "digest", "checksum", "signature", "fingerprint"}, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// isHashing reports whether the call adds to a hash.
+func isHashing(pkg *blocking.Package, call *ast.CallExpr) bool {
+	operands := call.Args
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
+		operands = append([]ast.Expr{sel.X}, operands...)
+	}
+	return slices.ContainsFunc(operands, func(e ast.Expr) bool {
+		t := pkg.Info.TypeOf(e)
+		return t != nil && syntax.HasMethod(pkg.Pass.Pkg, t, []string{"Sum32", "Sum64", "BlockSize"})
 	})
 }
 

@@ -88,6 +88,13 @@ func isOpen(t types.Type) bool {
 	return elem != nil && isOpen(elem)
 }
 
+// isAny reports whether t is an interface without methods.
+func isAny(t types.Type) bool {
+	it, ok := types.Unalias(t).Underlying().(*types.Interface)
+	_, generic := types.Unalias(t).(*types.TypeParam)
+	return ok && !generic && it.NumMethods() == 0
+}
+
 // methodWaits lists what c waits for because its callee calls methods of its operands. The types of
 // what c passes tell which methods these are, and only those count that read their receivers.
 func methodWaits(pkg *Package, c *Call) []CallWait {
@@ -124,9 +131,10 @@ func readsBy(pkg *Package, t types.Type, name string) ([]Link, bool) {
 	if api, ok := lookup(fn); ok {
 		return nil, api.Kind == tensorapi.Read && api.Arg == tensorapi.Recv
 	}
-	w := waitOf(funcObject(pkg, fn, 0).Summary().Waits, tensorapi.Recv)
-	if w == nil || w.InLoop || w.Guarded {
-		return nil, false
+	for _, w := range funcObject(pkg, fn, 0).Summary().Waits {
+		if isOfReceiver(w) && !w.InLoop && !w.Guarded {
+			return w.Chain, true
+		}
 	}
-	return w.Chain, true
+	return nil, false
 }

@@ -84,8 +84,7 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 	case *ast.SelectorExpr:
 		if v, ok := t.Info.ObjectOf(e.Sel).(*types.Var); ok {
 			o := t.variable(v.Origin())
-			returned := syntax.AsCall(e.X) != nil && len(t.Defs[v.Origin()]) == 0
-			if v.IsField() && (v.Pkg() != t.Pass.Pkg || returned || t.inputs) && t.HoldsTensors(v.Type()) {
+			if v.IsField() && (v.Pkg() != t.Pass.Pkg || len(t.Defs[v.Origin()]) == 0 || t.inputs) && t.HoldsTensors(v.Type()) {
 				// Others assign it: it comes from where the struct does.
 				o = o.union(t.expr(e.X, 0, in))
 			}

@@ -296,6 +296,9 @@ func shows(pkg *Package, t types.Type, json bool, depth int) bool {
 	if depth == 0 {
 		return false
 	}
+	if name := ownMethod(pkg, t, json); name != "" {
+		return readsAnyhow(pkg, t, name)
+	}
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
 		return shows(pkg, u.Elem(), json, depth-1)
@@ -311,7 +314,7 @@ func shows(pkg *Package, t types.Type, json bool, depth int) bool {
 		return depth == 3 && isStruct && shows(pkg, u.Elem(), json, depth-1)
 	case *types.Struct:
 		if syntax.HasMethod(pkg.Pass.Pkg, t, ownMethods(json)) {
-			return false
+			return false // of a pointer, if at all
 		}
 		for i := range u.NumFields() {
 			f := u.Field(i)
@@ -323,10 +326,40 @@ func shows(pkg *Package, t types.Type, json bool, depth int) bool {
 	return false
 }
 
+// ownMethod returns the name of the method by which values of type t format themselves, or nothing.
+func ownMethod(pkg *Package, t types.Type, json bool) string {
+	if _, generic := types.Unalias(t).(*types.TypeParam); generic || types.IsInterface(t) {
+		return ""
+	}
+	for _, name := range ownMethods(json) {
+		if obj, _, _ := types.LookupFieldOrMethod(t, false, pkg.Pass.Pkg, name); obj != nil {
+			if _, ok := obj.(*types.Func); ok {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// readsAnyhow reports whether the method with the given name, of values of type t, always reads what is in its
+// receiver, be it in a loop.
+func readsAnyhow(pkg *Package, t types.Type, name string) bool {
+	obj, _, _ := types.LookupFieldOrMethod(t, false, pkg.Pass.Pkg, name)
+	fn, ok := obj.(*types.Func)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc(funcObject(pkg, fn, 0).Summary().Waits, func(w Wait) bool { return isOfReceiver(w) && !w.Guarded })
+}
+
+// isOfReceiver reports whether a method without operands waits for what is in its receiver. Where the package shows
+// what the fields are set to, that counts as the function's own.
+func isOfReceiver(w Wait) bool { return w.Operand == tensorapi.Recv || w.Operand == Own }
+
 // ownMethods lists the methods by which a type says how it is formatted.
 func ownMethods(json bool) []string {
 	if json {
 		return []string{"MarshalJSON", "MarshalText"}
 	}
-	return []string{"String", "Format", "Error"}
+	return []string{"Format", "Error", "String"}
 }

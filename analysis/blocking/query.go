@@ -172,9 +172,9 @@ func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 			switch c.API.Kind {
 			case tensorapi.Op, tensorapi.Draw, tensorapi.Host:
 				return []*ast.CallExpr{e}, true
-			case tensorapi.View:
-				if c.Lib == tensorapi.Ours() {
-					return []*ast.CallExpr{e}, true // a view has a handle of its own
+			case tensorapi.View, tensorapi.Value:
+				if c.Lib == tensorapi.Ours() && IsTensor(pkg.Info.TypeOf(e)) {
+					return []*ast.CallExpr{e}, true // a view has a handle of its own, and a cell gives out a new one each time
 				}
 			case tensorapi.Unknown:
 				if alwaysMakes(pkg, c.Target, seen) || c.Target == nil && c.Summary().Makes || handedMakes(pkg, c, seen) {
@@ -222,7 +222,7 @@ func makesTensor(pkg *Package, f *Func) bool {
 func compared(pkg *Package, f *Func) Operands {
 	var all Operands
 	for v := range f.Sig.Params().Variables() {
-		if !isOpen(v.Type()) {
+		if !isOpen(v.Type()) && !isAny(v.Type()) {
 			continue
 		}
 		for cur := range f.Cur.Preorder((*ast.BinaryExpr)(nil)) {

@@ -6,12 +6,14 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -25,12 +27,22 @@ var Analyzer = rule.Analyzer()
 var rule = &lint.Rule{ID: "AT033", Package: "sametensor", Doc: doc, Values: true, InTests: true, Check: check}
 
 func check(p *lint.Pass) {
-	for cur := range p.Preorder((*ast.BinaryExpr)(nil), (*ast.CallExpr)(nil)) {
+	for cur := range p.Preorder((*ast.BinaryExpr)(nil), (*ast.CallExpr)(nil), (*ast.IndexExpr)(nil), (*ast.SwitchStmt)(nil)) {
 		switch n := cur.Node().(type) {
 		case *ast.BinaryExpr:
 			if n.Op == token.EQL || n.Op == token.NEQ {
 				compare(p, n, n.X, n.Y, types.ExprString(n.X)+" "+n.Op.String()+" "+types.ExprString(n.Y), n.Op == token.EQL && isRefused(p, cur))
 			}
+		case *ast.SwitchStmt:
+			for _, s := range n.Body.List {
+				for _, e := range s.(*ast.CaseClause).List {
+					if n.Tag != nil {
+						compare(p, e, n.Tag, e, "case "+types.ExprString(e), false)
+					}
+				}
+			}
+		case *ast.IndexExpr:
+			lookUp(p, cur, n)
 		case *ast.CallExpr:
 			deepEqual(p, n)
 			if c := p.Calls[n]; c != nil {
@@ -43,16 +55,19 @@ func check(p *lint.Pass) {
 // compare reports a comparison of x and y, written as text, if both are tensors. refused means that a
 // test fails if the two are the same tensor.
 func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused bool) {
-	if refused || !isTensor(p, x) || !isTensor(p, y) || isCellValue(p.Package, x, 0) || isCellValue(p.Package, y, 0) {
-		return // what a cell holds changes when it is set
+	if refused || !isTensor(p, x) || !isTensor(p, y) {
+		return
 	}
 	severity := lint.Info
 	says := "compares two tensors by identity, not by value"
 	a, b := p.MadeBy(x), p.MadeBy(y)
-	if disjoint(a, b) || madeInside(p.Package, a, y) || madeInside(p.Package, b, x) || isCallOf(a, x) || isCallOf(b, y) ||
-		justMade(p.Package, x, y) || justMade(p.Package, y, x) {
+	switch {
+	case disjoint(a, b) || madeInside(p.Package, a, y) || madeInside(p.Package, b, x) || isCallOf(a, x) || isCallOf(b, y) ||
+		isNew(p.Package, x, y) || isNew(p.Package, y, x):
 		severity = lint.Warning
 		says = "compares two tensors that are never the same one"
+	case correspond(p.Package, x, y):
+		severity = lint.Warning
 	}
 	report(p, severity, n, text+" "+says)
 }
@@ -81,8 +96,9 @@ func isRefused(p *lint.Pass, cur inspector.Cursor) bool {
 	return fails
 }
 
-// compareBy reports a call of a function that compares tensors by ==. That is a generic function, or
-// one of package slices that looks for a tensor, if the tensor was made for this call.
+// compareBy reports a call of a function that compares tensors by ==: a generic one, one of package slices or maps
+// that compares all elements of two lists, and one that looks for a tensor in a list or map, if the call itself has
+// made that, or only asks whether it is there.
 //
 //	slices.Index(keys, x.Flatten())
 func compareBy(p *lint.Pass, c *blocking.Call) {
@@ -95,19 +111,71 @@ func compareBy(p *lint.Pass, c *blocking.Call) {
 	if len(operands) == 2 {
 		compare(p, c.Expr, operands[0], operands[1], types.ExprString(c.Expr), false)
 	}
-	for _, name := range []string{"slices.Index", "slices.Contains"} {
-		if syntax.IsFullName(c.Callee, name) {
-			operands = c.Expr.Args
-		}
-	}
-	if len(operands) != 2 || isTensor(p, operands[0]) == isTensor(p, operands[1]) {
+	if c.Callee == nil {
 		return
 	}
-	for _, e := range operands {
-		if isTensor(p, e) && isCallOf(p.MadeBy(e), e) {
+	switch c.Callee.Origin().FullName() {
+	case "slices.Equal", "maps.Equal":
+		if isList(p, c.Expr.Args[0]) && isList(p, c.Expr.Args[1]) && correspond(p.Package, c.Expr.Args[0], c.Expr.Args[1]) {
+			report(p, lint.Warning, c.Expr, types.ExprString(c.Expr)+" compares tensors by identity, not by value")
+		}
+	case "slices.Index", "slices.Contains":
+		e := c.Expr.Args[1]
+		switch {
+		case !isTensor(p, e):
+		case isUnknownElsewhere(p.Package, e):
 			report(p, lint.Warning, c.Expr, blocking.CalleeName(c)+" looks for a tensor that was just made, and so is in no list")
+		case c.Callee.Name() == "Contains" && answers(c):
+			report(p, lint.Warning, c.Expr, blocking.CalleeName(c)+" compares tensors by identity, not by value")
+		}
+	case "(*sync.Map).Load", "(*sync.Map).LoadOrStore", "(*sync.Map).LoadAndDelete", "(*sync.Map).Delete":
+		if e := c.Expr.Args[0]; isTensor(p, e) && isUnknownElsewhere(p.Package, e) {
+			report(p, lint.Warning, c.Expr, blocking.CalleeName(c)+" looks for a tensor that was just made, and so is no key of a map")
 		}
 	}
+}
+
+// answers reports whether c is what its function returns, as whether a list has something.
+func answers(c *blocking.Call) bool {
+	ret, ok := c.Value().Parent().Node().(*ast.ReturnStmt)
+	return ok && len(ret.Results) == 1 && !meansHandles(c.In.Name)
+}
+
+// meansHandles reports whether a function asks for a handle by its name: whether it is shared, owned or still in use.
+func meansHandles(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"alias", "share", "tied", "handle", "ident", "owns", "owned", "holds", "keep", "kept", "live", "track", "regist", "visit", "pinned"}, func(word string) bool {
+		return strings.Contains(name, word)
+	})
+}
+
+// lookUp reports an element of a map whose key is a tensor that was just made: no element has that key. To set one for
+// a tensor in a variable is no mistake, as others may ask for it.
+//
+//	if seen[x.Round()] {
+func lookUp(p *lint.Pass, cur inspector.Cursor, n *ast.IndexExpr) {
+	if t := p.TypesInfo.TypeOf(n.X); t == nil || !syntax.IsMap(t) || !isTensor(p, n.Index) {
+		return
+	}
+	if isSet := cur.ParentEdgeKind() == edge.AssignStmt_Lhs; isSet && !isCallOf(p.MadeBy(n.Index), n.Index) || !isUnknownElsewhere(p.Package, n.Index) {
+		return
+	}
+	report(p, lint.Warning, n, types.ExprString(n)+" looks for a tensor that was just made, and so is no key of a map")
+}
+
+// isUnknownElsewhere reports whether nothing but e can be the tensor that e stands for.
+func isUnknownElsewhere(pkg *blocking.Package, e ast.Expr) bool {
+	return isCallOf(pkg.MadeBy(e), e) || isNew(pkg, e, nil)
+}
+
+// isList reports whether e is a slice or map of tensors.
+func isList(p *lint.Pass, e ast.Expr) bool {
+	t := p.TypesInfo.TypeOf(e)
+	if t == nil {
+		return false
+	}
+	elem := syntax.ElementType(t)
+	return elem != nil && blocking.IsTensor(elem)
 }
 
 // isTensor reports whether e is a tensor, and not nil.
@@ -151,22 +219,6 @@ func holdsTensor(pkg *blocking.Package, e ast.Expr) bool {
 	return tv.Type != nil && !tv.IsNil() && pkg.HoldsTensors(tv.Type)
 }
 
-// isCellValue reports whether e is what a cell holds, or a local variable that is only ever set to that.
-func isCellValue(pkg *blocking.Package, e ast.Expr, depth int) bool {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.CallExpr:
-		c := pkg.Calls[e]
-		return c != nil && c.API.Kind == tensorapi.Value
-	case *ast.Ident:
-		v, ok := pkg.Info.Uses[e].(*types.Var)
-		if !ok || v.IsField() || len(pkg.Defs[v]) == 0 || depth > 4 {
-			return false
-		}
-		return !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.Kind != blocking.DefValue || !isCellValue(pkg, d.Value, depth+1) })
-	}
-	return false
-}
-
 // madeInside reports whether param is a parameter that is never assigned, and the calls, which make
 // tensors, are in its function. The tensor that was passed is then older than theirs.
 func madeInside(pkg *blocking.Package, calls []*ast.CallExpr, param ast.Expr) bool {
@@ -189,11 +241,14 @@ func madeInside(pkg *blocking.Package, calls []*ast.CallExpr, param ast.Expr) bo
 	})
 }
 
-// justMade reports whether the tensor in x is newer than that in y: statements before the comparison,
-// in the same list, have made a tensor for x, and nothing has assigned the variable y since.
-func justMade(pkg *blocking.Package, x, y ast.Expr) bool {
-	v, w := pkg.Local(x), pkg.Local(y)
-	if v == nil || w == nil || len(pkg.Defs[v]) != 1 || pkg.Defs[v][0].Kind != blocking.DefValue {
+// isNew reports whether x is a variable for whose only tensor, made on the way to x, nobody else has the handle: it was
+// only an operand of library functions since. y, if not nil, must not be that variable.
+//
+//	next := f(x)
+//	if next == cur {
+func isNew(pkg *blocking.Package, x, y ast.Expr) bool {
+	v := pkg.Local(x)
+	if v == nil || len(pkg.Defs[v]) != 1 || pkg.Defs[v][0].Kind != blocking.DefValue || pkg.Params[v].Of != nil || y != nil && pkg.Local(y) == v {
 		return false
 	}
 	made := pkg.Defs[v][0]
@@ -205,16 +260,116 @@ func justMade(pkg *blocking.Package, x, y ast.Expr) bool {
 		return false
 	}
 	fl := made.In.Flow()
-	if !fl.Dominates(fl.BlockAt(made.Pos), fl.BlockAt(x.Pos())) {
+	here := fl.BlockAt(x.Pos())
+	if !fl.Dominates(fl.BlockAt(made.Pos), here) {
 		return false
 	}
-	return !slices.ContainsFunc(pkg.Defs[w], func(d blocking.Def) bool {
-		return d.In != made.In || d.Kind != blocking.DefValue || made.Pos <= d.Pos && d.Pos < x.Pos() || !sameLoop(pkg, made.In, made.Pos, x.Pos())
-	})
+	for use := range pkg.UsesOf(v, made.In) {
+		if isOperand(pkg, use) {
+			continue
+		}
+		at := use.Node().Pos()
+		between := at < x.Pos() || slices.ContainsFunc(fl.Loops, func(l *blocking.Loop) bool {
+			return l.Blocks[here] && l.Blocks[fl.BlockAt(at)] && !l.Blocks[fl.BlockAt(made.Pos)]
+		})
+		if pkg.FuncAt(use) != made.In || between {
+			return false // somebody else may have it
+		}
+	}
+	return true
 }
 
-// sameLoop reports whether two places of f are in the same loops.
-func sameLoop(pkg *blocking.Package, f *blocking.Func, x, y token.Pos) bool {
-	fl := f.Flow()
-	return !slices.ContainsFunc(fl.Loops, func(l *blocking.Loop) bool { return l.Blocks[fl.BlockAt(x)] != l.Blocks[fl.BlockAt(y)] })
+// isOperand reports whether a use of a tensor gives nobody its handle: a comparison, an operand of a function of a
+// library, or the key by which something is looked for.
+func isOperand(pkg *blocking.Package, use inspector.Cursor) bool {
+	parent := use.Parent()
+	switch n := parent.Node().(type) {
+	case *ast.BinaryExpr:
+		return true
+	case *ast.SelectorExpr:
+		call, ok := parent.Parent().Node().(*ast.CallExpr)
+		return ok && call.Fun == n && pkg.Calls[call] != nil && pkg.Calls[call].API.Kind != tensorapi.Unknown
+	case *ast.IndexExpr:
+		return n.Index == use.Node() && parent.ParentEdgeKind() != edge.AssignStmt_Lhs
+	case *ast.CallExpr:
+		c := pkg.Calls[n]
+		if c == nil {
+			return false
+		}
+		return c.API.Kind != tensorapi.Unknown && c.API.Kind != tensorapi.Call || syntax.IsFullName(c.Callee, "slices.Contains") || syntax.IsFullName(c.Callee, "slices.Index")
+	}
+	return false
+}
+
+// correspond reports whether x and y are the same part of two things of one type, each in a variable of the function:
+// elements of two lists with one index, elements of two maps with one key, fields of two structs, or the lists
+// themselves. Who compares these asks whether the two have the same values. A field of the receiver is another matter:
+// it may be what a result was computed from, which is asked for by its handle.
+//
+//	for i, v := range a {
+//		if v != b[i] {
+func correspond(pkg *blocking.Package, x, y ast.Expr) bool {
+	v, a := part(pkg, x, 0)
+	w, b := part(pkg, y, 0)
+	if v == nil || w == nil || v == w || a != b || !types.Identical(v.Type(), w.Type()) {
+		return false
+	}
+	if a == "" && blocking.IsTensor(v.Type()) {
+		return false // two tensors, and nothing says why
+	}
+	for _, v := range []*types.Var{v, w} {
+		if pkg.Params[v].Operand == tensorapi.Recv && pkg.Params[v].Of != nil {
+			return false
+		}
+	}
+	cur, ok := pkg.Cursor(x.Pos())
+	return ok && pkg.FuncAt(cur) != nil && !meansHandles(pkg.FuncAt(cur).Outermost().Name)
+}
+
+// part returns the variable that e is a part of, and which part of it: ".f", "[i]". An element that a loop ranges over
+// is that of its list. Of what is no part, it returns no variable.
+func part(pkg *blocking.Package, e ast.Expr, depth int) (v *types.Var, path string) {
+	if depth > 4 {
+		return nil, ""
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v := pkg.Local(e)
+		if v == nil {
+			return nil, ""
+		}
+		d := pkg.Defs[v]
+		if len(d) != 1 || pkg.Params[v].Of != nil {
+			return v, ""
+		}
+		switch value := ast.Unparen(syntax.OrNil(d[0].Value)).(type) {
+		case *ast.IndexExpr:
+			if d[0].Kind == blocking.DefValue && d[0].Index == 0 {
+				return part(pkg, value, depth+1)
+			}
+		case *ast.Ident, *ast.SelectorExpr:
+			if d[0].Kind != blocking.DefElem {
+				break
+			}
+			cur, ok := pkg.Cursor(d[0].Pos)
+			if !ok {
+				break
+			}
+			for c := range cur.Enclosing((*ast.RangeStmt)(nil)) {
+				key := syntax.OrNil(c.Node().(*ast.RangeStmt).Key)
+				v, path := part(pkg, d[0].Value, depth+1)
+				return v, path + "[" + types.ExprString(key) + "]"
+			}
+		}
+		return v, ""
+	case *ast.SelectorExpr:
+		if s := pkg.Info.Selections[e]; s != nil && s.Kind() == types.FieldVal {
+			v, path := part(pkg, e.X, depth+1)
+			return v, path + "." + e.Sel.Name
+		}
+	case *ast.IndexExpr:
+		v, path := part(pkg, e.X, depth+1)
+		return v, path + "[" + types.ExprString(e.Index) + "]"
+	}
+	return nil, ""
 }

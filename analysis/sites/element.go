@@ -77,9 +77,17 @@ func elementOf(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Eleme
 		return nil
 	}
 	return &ElementRead{
-		Call: c.Expr, Cur: c.Cur, Name: pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead, Operand: e}), Tensor: e, Whole: !counted, Loop: l,
+		Call: c.Expr, Cur: c.Cur, Name: elementName(pkg, c, e), Tensor: e, Whole: !counted, Loop: l,
 		Certain: !counted && isCertain(pkg, c, l), Timed: c.In.Outermost().Contains(blocking.TellsTime),
 	}
+}
+
+// elementName is how messages call c, which reads parts of e.
+func elementName(pkg *blocking.Package, c *blocking.Call, e ast.Expr) string {
+	if _, prints := c.Printer(); c.API.Kind == tensorapi.Unknown && !prints {
+		return blocking.CalleeName(c)
+	}
+	return pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead, Operand: e})
 }
 
 // settledPart returns the tensor that c reads a part of in each iteration of l, or nil. It reports
@@ -89,8 +97,12 @@ func settledPart(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e a
 		return nil, false
 	}
 	if c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv && c.API.Arg != 0 {
-		for _, e := range pkg.Printed(c) {
-			if e, counted := settledView(pkg, e, l); counted {
+		for _, w := range pkg.Waits(c) {
+			// It prints the part, or gives it to a function that reads it once.
+			if w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded || c.Enqueues()) || !blocking.IsTensor(pkg.Info.TypeOf(w.Operand)) {
+				continue
+			}
+			if e, counted := settledView(pkg, w.Operand, l); counted {
 				return e, true
 			}
 		}
@@ -144,6 +156,9 @@ func copiesAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 // does.
 func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor ast.Expr, counted bool) {
 	for {
+		if list := partedBy(pkg, e, l); list != nil {
+			return list, true
+		}
 		view := pkg.Calls[syntax.AsCall(viewIn(pkg, e, l))]
 		if view == nil {
 			break
@@ -162,6 +177,30 @@ func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor as
 		return nil, false
 	}
 	return e, counted
+}
+
+// partedBy returns the tensor of which e, a variable of l, is one part after the other: l ranges over its views. Else
+// it returns nil.
+//
+//	for _, row := range x.Unbind(0) {
+func partedBy(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) ast.Expr {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	d := pkg.Defs[pkg.Local(e)]
+	if !ok || len(d) != 1 || d[0].Kind != blocking.DefElem && d[0].Kind != blocking.DefKey || d[0].Value != s.X {
+		return nil
+	}
+	x := s.X
+	if of := pkg.Defs[pkg.Local(x)]; len(of) == 1 && of[0].Kind == blocking.DefValue && of[0].Index == 0 {
+		x = of[0].Value
+	}
+	c := pkg.Calls[syntax.AsCall(x)]
+	if c == nil || !c.IsFunc("Tensor.Unbind") && !c.IsFunc("Tensor.Split") && !c.IsFunc("Tensor.Chunk") {
+		return nil
+	}
+	if whole := c.Operand(tensorapi.Recv)[0]; !isHostMade(pkg, whole) {
+		return whole
+	}
+	return nil
 }
 
 // viewIn returns the view that e, a variable of an iteration of l, is set to; or e.

@@ -345,8 +345,8 @@ func (w *follower) makesError(e ast.Expr) bool {
 // isArithmetic recognises functions that only compute, like math.Sqrt and strconv.FormatFloat. A value
 // that is given to one lives on in the result.
 func isArithmetic(fn *types.Func) bool {
-	if fn == nil || fn.Pkg() == nil {
-		return false
+	if fn == nil || fn.Pkg() == nil || fn.Signature().Recv() != nil {
+		return false // a method of strings.Builder keeps it
 	}
 	switch fn.Pkg().Path() {
 	case "math", "strconv", "strings", "math/cmplx", "math/bits", "cmp":

@@ -2,6 +2,9 @@ package adjacentread
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -15,7 +18,60 @@ func groups(xs []*tensor.Tensor) map[string]int {
 	return seen
 }
 
+func joinedKey(xs []*tensor.Tensor) string {
+	var b strings.Builder
+	for _, x := range xs {
+		b.WriteString(x.String()) // want `x.String\(\) reads one tensor of xs at a time`
+	}
+	return b.String()
+}
+
+func nameOf(xs map[string]*tensor.Tensor) (s string) {
+	for k, x := range xs {
+		s += fmt.Sprint(k, x) // want `AT007`
+	}
+	return s
+}
+
+func sum64(xs []*tensor.Tensor) uint64 {
+	h := fnv.New64a()
+	for _, x := range xs {
+		io.WriteString(h, fmt.Sprint(x)) // want `AT007`
+	}
+	return h.Sum64()
+}
+
+type entry struct {
+	id int
+	x  *tensor.Tensor
+}
+
+func (e entry) key() string { return e.x.String() }
+
+func byKey(list []entry) map[string]int {
+	m := make(map[string]int)
+	for _, e := range list {
+		m[e.key()] = e.id // want `e.key reads one tensor of list at a time`
+	}
+	return m
+}
+
 // Silent from here on.
+
+func shapeKeys(xs []*tensor.Tensor) (list []string) {
+	for _, x := range xs {
+		list = append(list, fmt.Sprintf("%i", x))
+	}
+	return list
+}
+
+func ids(list []entry) map[string]int {
+	m := make(map[string]int)
+	for _, e := range list {
+		m[fmt.Sprint(e.id)] = e.id
+	}
+	return m
+}
 
 func lines(xs []*tensor.Tensor) (list []string) {
 	for _, x := range xs {

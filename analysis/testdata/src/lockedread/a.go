@@ -100,7 +100,7 @@ type record struct {
 	mu   sync.Mutex
 	last *tensor.Tensor
 	all  map[string]*tensor.Tensor
-	own  []*tensor.Tensor // set by nobody here
+	own  []*tensor.Tensor // set by others
 }
 
 func (r *record) observe(name string, loss *tensor.Tensor) {
@@ -116,7 +116,7 @@ func (r *record) show() float64 {
 	for name, loss := range r.all {
 		fmt.Println(name, loss) // want `fmt.Println waits for the device while r.mu is locked`
 	}
-	return r.own[0].Item() + r.last.Item() // want `r.last.Item`
+	return r.own[0].Item() + r.last.Item() // want `r.own\[0\].Item` `r.last.Item`
 }
 
 // Silent from here on.

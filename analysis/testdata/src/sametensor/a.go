@@ -52,6 +52,14 @@ func maybe(x, y *tensor.Tensor, list []*tensor.Tensor, c *cache) bool {
 		c.seen != x // want `by identity`
 }
 
+// A cell gives out a new handle each time.
+func cells(x *tensor.Tensor, c *cache) bool {
+	if w := c.p.Value(); w == x { // want `w == x compares two tensors that are never the same one`
+		return true
+	}
+	return c.p.Value() == c.seen // want `c.p.Value\(\) == c.seen compares two tensors that are never the same one`
+}
+
 // Silent from here on.
 
 func silent(x, y *tensor.Tensor, c *cache) bool {
@@ -61,12 +69,6 @@ func silent(x, y *tensor.Tensor, c *cache) bool {
 	a, b := x.Item(), y.Item()
 	if a == b || x.Dim(0) == y.Dim(0) || reflect.DeepEqual(x.Float32s(), y.Float32s()) {
 		return false
-	}
-	if c.p.Value() == c.seen {
-		return true
-	}
-	if w := c.p.Value(); w == x {
-		return true
 	}
 	return x == y //asyncgen:ignore AT033 the same handle is meant
 }

@@ -47,6 +47,7 @@ func (t *Tensor) Norm() *Tensor                                { return nil }
 func (t *Tensor) Sum(axes ...int) *Tensor                      { return nil }
 func (t *Tensor) Mean(axes ...int) *Tensor                     { return nil }
 func (t *Tensor) Row(i int) *Tensor                            { return nil }
+func (t *Tensor) Unbind(axis int) []*Tensor                    { return nil }
 func (t *Tensor) Slice(axis, from, to int) *Tensor             { return nil }
 func (t *Tensor) Reshape(shape ...int) *Tensor                 { return nil }
 func (t *Tensor) Dim(i int) int                                { return 0 }

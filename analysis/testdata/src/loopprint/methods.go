@@ -1,0 +1,73 @@
+package loopprint
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A terms formats itself by a method that reads.
+type terms struct{ loss, kl *tensor.Tensor }
+
+func (t terms) String() string { return fmt.Sprintf("loss %v kl %v", t.loss, t.kl) }
+
+type failure struct{ loss *tensor.Tensor }
+
+func (e *failure) Error() string { return "loss " + e.loss.String() }
+
+type point struct{ X *tensor.Tensor }
+
+func (p point) MarshalJSON() ([]byte, error) { return json.Marshal(p.X.Float32s()) }
+
+type all struct{ list []*tensor.Tensor }
+
+func (a *all) Format(f fmt.State, verb rune) {
+	for _, t := range a.list {
+		fmt.Fprint(f, t.Item())
+	}
+}
+
+// Of these, the methods need no value.
+
+type named struct {
+	name string
+	Loss *tensor.Tensor
+}
+
+func (n named) String() string { return n.name }
+
+type shaped struct{ Loss *tensor.Tensor }
+
+func (s shaped) String() string { return fmt.Sprint(s.Loss.Dim(0)) }
+
+type detailed struct {
+	verbose bool
+	Loss    *tensor.Tensor
+}
+
+func (d detailed) String() string {
+	if d.verbose {
+		return d.Loss.String()
+	}
+	return "loss"
+}
+
+func formatted(data []Batch, w io.Writer) error {
+	for i, b := range data {
+		log.Println(i, terms{step(b), step(b)})                           // want `log.Println waits for terms`
+		fmt.Printf("%d %s\n", i, []terms{{step(b), step(b)}})             // want `fmt.Printf waits for`
+		slog.Info("step", "i", i, "terms", &terms{loss: step(b)})         // want `slog.Info waits for`
+		log.Print(&failure{step(b)})                                      // want `log.Print waits for`
+		fmt.Println(&all{[]*tensor.Tensor{step(b)}})                      // want `fmt.Println waits for`
+		if err := json.NewEncoder(w).Encode(point{step(b)}); err != nil { // want `waits for point`
+			return err
+		}
+		log.Println(i, named{"a", step(b)}, shaped{step(b)}, detailed{false, step(b)})
+		fmt.Println(failure{step(b)}) // fmt prints an address
+	}
+	return nil
+}
