@@ -424,8 +424,7 @@ func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 			return Rarely
 		}
 		if v, ok := pkg.Info.Uses[e].(*types.Var); ok {
-			// A name for a condition: last := i == n-1.
-			if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue && !isCall(d[0].Value) {
+			if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue && !isCall(d[0].Value) && !isFirstLookup(pkg, d[0]) {
 				if g := classify(pkg, d[0].Value, holds, f, l, depth+1); g != Always {
 					return g
 				}
@@ -1000,6 +999,10 @@ func readsTensorIn(pkg *Package, l *Loop, e ast.Expr, depth int) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
+		case *ast.BinaryExpr:
+			if isNilTensor(pkg, n) {
+				return false
+			}
 		case *ast.CallExpr:
 			// A call that reads is enough, whatever becomes of its value.
 			if c := pkg.Calls[n]; c != nil && (c.API.Kind == tensorapi.Read || len(c.Summary().Waits) > 0) {
@@ -1009,7 +1012,7 @@ func readsTensorIn(pkg *Package, l *Loop, e ast.Expr, depth int) bool {
 			// An error says that something failed, which is no value.
 			if v, ok := pkg.Info.Uses[n].(*types.Var); ok && depth < 4 && !v.IsField() && !syntax.IsError(v.Type()) {
 				for _, d := range pkg.Defs[v] {
-					if d.Kind == DefValue && d.Value != nil && d.Value != e && (l == nil || pkg.Contains(l, d.In, d.Pos)) {
+					if d.Kind == DefValue && d.Value != nil && d.Value != e && !isFirstLookup(pkg, d) && (l == nil || pkg.Contains(l, d.In, d.Pos)) {
 						found = found || readsTensorIn(pkg, l, d.Value, depth+1)
 					}
 				}
@@ -1018,4 +1021,34 @@ func readsTensorIn(pkg *Package, l *Loop, e ast.Expr, depth int) bool {
 		return !found
 	})
 	return found
+}
+
+// isNilTensor reports whether e asks whether a variable has a tensor. That depends on no value.
+func isNilTensor(pkg *Package, e *ast.BinaryExpr) bool {
+	x := e.X
+	if syntax.IsNil(pkg.Info, x) {
+		x = e.Y
+	} else if !syntax.IsNil(pkg.Info, e.Y) {
+		return false
+	}
+	return pkg.Variable(x) != nil && IsTensor(pkg.Info.TypeOf(x))
+}
+
+// isFirstLookup reports whether d says whether a map that the function has made holds a key: it does if the key has
+// come before, whatever the value is. A map that was there before may be a cache, which holds most keys.
+//
+//	if _, ok := out[name]; ok {
+//		continue
+//	}
+func isFirstLookup(pkg *Package, d Def) bool {
+	x, ok := ast.Unparen(d.Value).(*ast.IndexExpr)
+	if !ok || d.Index != 1 {
+		return false
+	}
+	v := pkg.Local(x.X)
+	return v != nil && pkg.Params[v].Of == nil && slices.ContainsFunc(pkg.Defs[v], func(e Def) bool {
+		call := syntax.AsCall(syntax.OrNil(e.Value))
+		_, isLit := ast.Unparen(syntax.OrNil(e.Value)).(*ast.CompositeLit)
+		return isLit || call != nil && syntax.IsBuiltin(pkg.Info, call, "make")
+	})
 }

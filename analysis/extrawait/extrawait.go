@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/sites"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -157,16 +158,18 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 	if w.Via != nil {
 		b.Chain = w.Via.Chain
 	}
-	if (b.Trains || w.Via != nil) && waitsAfter(p, c, l) {
+	if (b.Trains || w.Via != nil) && waitsAfter(p, c, w.Operand, l) {
 		return nil // that is the finding
 	}
 	return b
 }
 
-// waitsAfter reports whether l has a finding about a read after c, or in it.
-func waitsAfter(p *lint.Pass, c *blocking.Call, l *blocking.Loop) bool {
+// waitsAfter reports whether l has a finding about a read after c, or in it. If c waits for a variable, the read has to
+// be of that.
+func waitsAfter(p *lint.Pass, c *blocking.Call, operand ast.Expr, l *blocking.Loop) bool {
+	v := p.Local(syntax.OrNil(operand))
 	return slices.ContainsFunc(sites.Of(p), func(s *sites.Site) bool {
-		return s.Loop == l && s.Call.Pos() > c.Expr.Pos() || s.Call == c.Expr
+		return s.Call == c.Expr || s.Loop == l && s.Call.Pos() > c.Expr.Pos() && (v == nil || s.Operand == nil || p.Local(s.Operand) == v)
 	})
 }
 

@@ -35,8 +35,11 @@ func check(p *lint.Pass) {
 			continue
 		}
 		severity, at := lint.Info, g.Call.Expr
-		if onlyWaits(p.Package, g) {
+		switch {
+		case onlyWaits(p.Package, g):
 			severity, at = lint.Warning, g.Read
+		case g.Prints:
+			severity = lint.Warning
 		}
 		p.Report(severity, analysis.Diagnostic{
 			Pos:     at.Pos(),

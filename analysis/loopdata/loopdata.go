@@ -25,7 +25,7 @@ func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
 		for _, r := range remakes(f) {
 			severity := lint.Warning
-			if r.Small {
+			if r.Begins {
 				severity = lint.Info
 			}
 			p.Report(severity, analysis.Diagnostic{
@@ -44,9 +44,8 @@ func check(p *lint.Pass) {
 type remake struct {
 	Call *blocking.Call
 	Loop *blocking.Loop
-	// Small reports whether making it costs next to nothing: it is one number, or the first value of a
-	// variable that the loop then computes.
-	Small bool
+	// Begins reports whether it is what a variable begins with that the loop then computes.
+	Begins bool
 }
 
 // remakes lists those of f, not of the literals in it.
@@ -59,7 +58,7 @@ func remakes(f *blocking.Func) []remake {
 		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
 			if l.Blocks != nil && !l.Small && f.Package.Any(l, (*blocking.Call).Enqueues) && !f.Package.IsOuter(l, c) &&
 				f.Package.GuardOf(f, c.Expr.Pos(), l) == blocking.Always && isSameWork(f.Package, c, l) {
-				list = append(list, remake{c, l, c.API.Kind == tensorapi.Host && sites.IsOneNumber(f.Package, c) || isBeginning(f.Package, c, l)})
+				list = append(list, remake{c, l, isBeginning(f.Package, c, l)})
 			}
 			break
 		}

@@ -42,7 +42,7 @@ func ElementReads(pkg *blocking.Package) []*ElementRead {
 		for _, c := range f.Calls {
 			l := Innermost(f.Package, c)
 			e := elementOf(f.Package, c, l)
-			if e == nil || f.Package.GuardOf(f, c.Expr.Pos(), l) != blocking.Always || f.Package.Any(l, IsStreamed) {
+			if e == nil || f.Package.GuardOf(f, c.Expr.Pos(), l) != blocking.Always || f.Package.Any(l, IsStreamed) || isShown(f.Package, c, l) {
 				continue
 			}
 			list = append(list, e)
@@ -50,6 +50,12 @@ func ElementReads(pkg *blocking.Package) []*ElementRead {
 	}
 	slices.SortStableFunc(list, func(x, y *ElementRead) int { return int(x.Call.Pos() - y.Call.Pos()) })
 	return list
+}
+
+// isShown reports whether c prints in a loop that waits for somebody's answer.
+func isShown(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	_, prints := c.Printer()
+	return prints && pkg.Any(l, IsOutside)
 }
 
 // Innermost returns the innermost loop around c that isn't small, or nil.

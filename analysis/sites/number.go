@@ -71,14 +71,14 @@ func isIntegers(pkg *blocking.Package, e ast.Expr, seen map[*types.Var]bool) boo
 	}
 }
 
-// laterSite returns c as a site, or nil. It is one if it is in a function that each iteration of a loop
-// gives to a backlog, and reads what this function itself has enqueued. The backlog can't know of that
-// read, so the function waits.
+// laterSite returns c as a site, if it is in a function that each iteration of a loop gives to a backlog, and waits for
+// what that function itself, or the iteration, has enqueued; or nil. The backlog knows nothing of it, so the function
+// waits.
 //
 //	later.Do(func() { log.Print(x.Norm().Item()) })
 func laterSite(pkg *blocking.Package, c *blocking.Call) *Site {
 	do := c.In.PassedTo()
-	if do == nil || do.API.Calls != tensorapi.Later || !do.IsFunc("Do") || c.API.Kind != tensorapi.Read || IsAllowed(c) ||
+	if do == nil || do.API.Calls != tensorapi.Later || !do.IsFunc("Do") || IsAllowed(c) ||
 		pkg.GuardOf(c.In, c.Expr.Pos(), nil) != blocking.Always {
 		return nil
 	}
@@ -87,7 +87,10 @@ func laterSite(pkg *blocking.Package, c *blocking.Call) *Site {
 		return nil
 	}
 	for _, w := range pkg.Waits(c) {
-		if w.Operand != nil && madeIn(pkg, w.Operand, c.In, c.In) {
+		if w.Via != nil && w.Via.Guarded || w.Operand != nil && isReadAhead(pkg, w.Operand, l) {
+			continue
+		}
+		if w.Operand == nil && c.Enqueues() || w.Operand != nil && (madeIn(pkg, w.Operand, c.In, c.In) || pkg.Fresh(w.Operand, c.In, l)) {
 			return &Site{
 				Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c, Name: pkg.CallName(c, w), Uses: Passed,
 				Why: "the backlog doesn't know of it, so compute it before, and give it to Read",
@@ -96,4 +99,15 @@ func laterSite(pkg *blocking.Package, c *blocking.Call) *Site {
 		}
 	}
 	return nil
+}
+
+// isReadAhead reports whether e is a value that a backlog has taken, or l gives the tensor in the variable e to one.
+func isReadAhead(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	if named, ok := types.Unalias(pkg.Info.TypeOf(e)).(*types.Named); ok && (named.Obj().Name() == "Read" || named.Obj().Name() == "Rows") {
+		return true
+	}
+	v := pkg.Local(e)
+	return v != nil && pkg.Any(l, func(d *blocking.Call) bool {
+		return d.IsFunc("Read") && d.Lib == tensorapi.Ours() && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return pkg.Local(e) == v })
+	})
 }

@@ -258,12 +258,19 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 		switch {
 		case l.Why == blocking.Layered && s.Uses != 0,
 			l.Why == blocking.Chosen && !returned,
-			l.Why == blocking.Accumulating && gathered && !compared && isOfParam(pkg, w.Operand, l.Func),
+			l.Why == blocking.Accumulating && gathered && !compared && isOfParam(pkg, w.Operand, l.Func) && !l.Func.Contains(locksMutex),
 			l.Why == blocking.Stepping && !returned && (gathered && !compared || w.Kind == blocking.WaitPrint && isLog(pkg, c)):
 			return s
 		}
 	}
 	return nil
+}
+
+// locksMutex recognises calls that lock a mutex. Who reads before has seen to it that nobody waits for the lock; what
+// is read under it is a finding of its own.
+func locksMutex(c *blocking.Call) bool {
+	fn := c.Callee
+	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "sync" && (fn.Name() == "Lock" || fn.Name() == "RLock")
 }
 
 // isOfParam reports whether e is computed from a parameter of f, and not from its receiver alone.

@@ -2,6 +2,7 @@ package sites
 
 import (
 	"go/ast"
+	"go/types"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
@@ -29,15 +30,22 @@ func Returned(p *lint.Pass) []Return {
 	var list []Return
 	for _, f := range p.Funcs {
 		for _, c := range f.Calls {
-			if c.Away || c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() || IsAllowed(c) ||
-				slices.ContainsFunc(Of(p), func(s *Site) bool { return s.Call == c.Expr }) {
+			if c.Away || IsAllowed(c) || slices.ContainsFunc(Of(p), func(s *Site) bool { return s.Call == c.Expr }) {
 				continue
 			}
 			l := Innermost(p.Package, c)
 			if l == nil || l.Blocks == nil || p.GuardOf(f, c.Expr.Pos(), l) != blocking.Always || p.IsOuter(l, c) || p.Any(l, IsOutside) {
 				continue
 			}
-			if r := (Return{c, p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), l, isCopied(p.Package, c, l)}); r.Copied || isListElement(p.Package, c, l) {
+			if w, ok := copies(p.Package, c, l); ok {
+				list = append(list, Return{c, p.CallName(c, w), l, false})
+				continue
+			}
+			if c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() {
+				continue
+			}
+			name := p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead})
+			if r := (Return{c, name, l, isCopied(p.Package, c, l)}); r.Copied || isListElement(p.Package, c, l) || isRemade(p.Package, c, l) {
 				list = append(list, r)
 			}
 		}
@@ -45,15 +53,54 @@ func Returned(p *lint.Pass) []Return {
 	return list
 }
 
+// copies reports whether c calls a function that reads a tensor, another one in each iteration of l, and returns one
+// that it makes of host data; and what it waits for. The function enqueues nothing, so it makes a copy.
+//
+//	func toDevice(t *tensor.Tensor) *tensor.Tensor { return tensor.FromOn(gpu, t.Float32s(), t.Shape()...) }
+func copies(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (blocking.CallWait, bool) {
+	s := c.Summary()
+	if c.API.Kind != tensorapi.Unknown || !s.Makes || s.Enqueues || c.Dynamic {
+		return blocking.CallWait{}, false
+	}
+	for _, w := range pkg.Waits(c) {
+		if w.Operand != nil && !w.Via.Guarded && blocking.IsTensor(pkg.Info.TypeOf(w.Operand)) && pkg.Varies(w.Operand, l) {
+			return w, true
+		}
+	}
+	return blocking.CallWait{}, false
+}
+
 // isCopied reports whether c reads all elements of another tensor in each iteration of l, only to make
 // a tensor of them.
 func isCopied(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	call, ok := c.Value().Parent().Node().(*ast.CallExpr)
-	if !ok || len(call.Args) == 0 || ast.Unparen(call.Args[0]) != c.Expr || syntax.ElementType(pkg.Info.TypeOf(c.Expr)) == nil {
+	if !ok || !slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return ast.Unparen(e) == c.Expr }) || !readsAll(pkg, c, l) {
 		return false
 	}
 	d := pkg.Calls[call]
-	return d != nil && d.API.Kind == tensorapi.Host && d.Lib == tensorapi.Ours() && pkg.Varies(c.Operand(tensorapi.Recv)[0], l)
+	return d != nil && d.API.Kind == tensorapi.Host && d.Lib == tensorapi.Ours()
+}
+
+// isRemade reports whether c reads all elements of something else in each iteration of l, which changes them and makes
+// a tensor of them.
+//
+//	w := p.Value().Float32s()
+//	for i := range w {
+//		w[i] *= decay
+//	}
+//	p.Set(tensor.From(w, p.Value().Shape()...))
+func isRemade(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+	if !ok || len(assign.Lhs) != len(assign.Rhs) || !readsAll(pkg, c, l) {
+		return false
+	}
+	v := pkg.Variable(assign.Lhs[slices.Index(assign.Rhs, c.Value().Node().(ast.Expr))])
+	return v != nil && !v.IsField() && becomesTensor(pkg, map[types.Object]bool{v: true}, l)
+}
+
+// readsAll reports whether c reads all elements of something else in each iteration of l.
+func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	return syntax.ElementType(pkg.Info.TypeOf(c.Expr)) != nil && pkg.Varies(c.Operand(tensorapi.Recv)[0], l)
 }
 
 // isListElement reports whether c reads an element of a list that l goes through, and the value only

@@ -10,56 +10,85 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Makes reports whether f returns a tensor that depends only on its operands and on what never changes.
-// None of the operands may be a tensor:
+// Makes reports whether f returns a tensor that depends on nothing but its operands, none of which is a tensor, on
+// fields of its receiver, on variables around it if it is a literal, and on what never changes:
 //
 //	func mask(n int) *tensor.Tensor { return tensor.Ones(n, n).Tril() }
 func Makes(pkg *blocking.Package, f *blocking.Func) bool {
+	_, ok := ingredients(pkg, f)
+	return ok
+}
+
+// ingredients lists the fields and the variables around f that the tensor depends on which f makes, as Makes says. It
+// returns false for ok if f does anything else.
+func ingredients(pkg *blocking.Package, f *blocking.Func) (list []*types.Var, ok bool) {
 	if f == nil || f.Sig.Results().Len() != 1 || !blocking.IsTensor(f.Sig.Results().At(0).Type()) || len(f.Parts()) != 1 {
-		return false
+		return nil, false
 	}
 	for p := range f.Sig.Params().Variables() {
 		if !isData(p.Type()) {
-			return false
+			return nil, false
 		}
-	}
-	if recv := f.Sig.Recv(); recv != nil && !isStructOfBasics(recv.Type()) {
-		return false
 	}
 	hosts := false
 	for _, c := range f.Calls {
 		switch {
 		case c.Away || c.Dynamic || c.Target == f:
-			return false
+			return nil, false
 		case c.API.Kind == tensorapi.Host:
-			hosts = hosts || !IsOneNumber(pkg, c)
+			hosts = true
 		case c.API.Kind == tensorapi.Op || c.API.Kind == tensorapi.View || c.API.Kind == tensorapi.Meta || c.API.Kind == tensorapi.Pure:
 		case c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "math":
 		default:
-			return false
+			return nil, false
 		}
 	}
-	if !hosts {
-		return false
-	}
-	known := true
 	for cur := range f.Cur.Preorder((*ast.Ident)(nil), (*ast.GoStmt)(nil), (*ast.SendStmt)(nil), (*ast.UnaryExpr)(nil)) {
 		switch n := cur.Node().(type) {
 		case *ast.Ident:
-			v, ok := pkg.Info.Uses[n].(*types.Var)
-			if ok && !v.IsField() && v.Parent() == pkg.Pass.Pkg.Scope() {
+			v, isVar := pkg.Info.Uses[n].(*types.Var)
+			around := isVar && (v.Pos() < f.Cur.Node().Pos() || f.Cur.Node().End() <= v.Pos())
+			switch {
+			case !isVar, v.IsField():
+			case v.Parent() == pkg.Pass.Pkg.Scope():
 				_, basic := v.Type().Underlying().(*types.Basic)
-				known = known && basic && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In != nil })
+				if !basic || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In != nil }) {
+					return nil, false
+				}
+			case around && isData(v.Type()):
+				list = append(list, v)
+			case around || v == f.Sig.Recv():
+				field, isField := fieldAt(pkg, cur)
+				if !isField || len(pkg.Defs[v]) > 1 {
+					return nil, false
+				}
+				list = append(list, field)
 			}
 		case *ast.UnaryExpr:
-			known = known && n.Op != token.ARROW
+			if n.Op == token.ARROW {
+				return nil, false
+			}
 		default:
-			known = false
+			return nil, false
 		}
 	}
-	return known
+	return list, hosts
+}
+
+// fieldAt returns the field that is asked for of the variable at cur, if it is data and not assigned.
+func fieldAt(pkg *blocking.Package, cur inspector.Cursor) (*types.Var, bool) {
+	sel, ok := cur.Parent().Node().(*ast.SelectorExpr)
+	if !ok || syntax.IsTarget(cur.Parent()) {
+		return nil, false
+	}
+	v, ok := pkg.Info.Uses[sel.Sel].(*types.Var)
+	if !ok || !isData(v.Type()) {
+		return nil, false
+	}
+	return v.Origin(), true
 }
 
 // isData reports whether t is a basic type, or a list of data.
@@ -73,36 +102,6 @@ func isData(t types.Type) bool {
 		return isData(t.Elem())
 	}
 	return false
-}
-
-// IsOneNumber reports whether the tensor that c makes has at most one element, as its operands show.
-func IsOneNumber(pkg *blocking.Package, c *blocking.Call) bool {
-	if c.Callee.Name() == "Scalar" {
-		return true
-	}
-	sig := c.Callee.Origin().Signature()
-	last := sig.Params().Len() - 1
-	if !sig.Variadic() {
-		return false
-	}
-	if sizes := c.Operand(last); len(sizes) > 0 || !isList(sig.Params().At(0).Type()) {
-		return !c.Expr.Ellipsis.IsValid() && !slices.ContainsFunc(sizes, func(e ast.Expr) bool {
-			n, constant := syntax.IntConst(pkg.Info, e)
-			return !constant || n > 1
-		})
-	}
-	lit, ok := ast.Unparen(c.Expr.Args[0]).(*ast.CompositeLit)
-	return ok && len(lit.Elts) <= 1
-}
-
-// isList reports whether t is a list of data. A list of int is taken for sizes.
-func isList(t types.Type) bool {
-	s, ok := t.Underlying().(*types.Slice)
-	if !ok {
-		return false
-	}
-	basic, ok := s.Elem().Underlying().(*types.Basic)
-	return !ok || basic.Kind() != types.Int
 }
 
 // IsSame reports whether e has the same value in each iteration of l.
@@ -165,18 +164,24 @@ func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 		if c == nil {
 			return false
 		}
-		if got := got(pkg, c); got != nil {
-			return AreSame(pkg, e.Args, l) && isSameHeader(pkg, c.Operand(tensorapi.Recv)[0], l) && IsSame(pkg, got, l)
+		if got := got(pkg, c); got != nil && AreSame(pkg, e.Args, l) && isSameHeader(pkg, c.Operand(tensorapi.Recv)[0], l) && IsSame(pkg, got, l) {
+			return true
+		}
+		var recv []ast.Expr
+		if c.Callee != nil && c.Callee.Signature().Recv() != nil {
+			recv = c.Operand(tensorapi.Recv)
 		}
 		switch c.API.Kind {
 		case tensorapi.Host, tensorapi.Meta, tensorapi.Pure:
-		default:
-			if !Makes(pkg, c.Target) {
+			if !AreSame(pkg, recv, l) {
 				return false
 			}
-		}
-		if recv := c.Callee.Signature().Recv(); recv != nil && !IsSame(pkg, c.Operand(tensorapi.Recv)[0], l) {
-			return false
+		default:
+			vars, ok := ingredients(pkg, c.Target)
+			if !ok || slices.ContainsFunc(vars, func(v *types.Var) bool { return mayChange(pkg, v, l) }) ||
+				len(vars) > 0 && slices.ContainsFunc(recv, func(e ast.Expr) bool { return !isSameHeader(pkg, e, l) }) {
+				return false
+			}
 		}
 	}
 	return AreSame(pkg, e.Args, l)

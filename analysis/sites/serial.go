@@ -2,6 +2,7 @@ package sites
 
 import (
 	"go/ast"
+	"go/token"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
@@ -45,7 +46,7 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 		if _, measured := pkg.IsMeasured(l); measured || pkg.IsOuter(l, c) {
 			return nil
 		}
-		if isRetry(pkg, c, l) {
+		if isRetry(pkg, c, l) || multiplies(l) {
 			return nil
 		}
 		if w.Operand != nil && (!pkg.Fresh(w.Operand, c.In, l) || isDelayed(pkg, c, w.Operand, l)) {
@@ -90,6 +91,17 @@ func isRetry(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 		}
 	}
 	return false
+}
+
+// multiplies reports whether l multiplies its counter, or divides it, in each iteration: it tries sizes, and there are
+// few.
+func multiplies(l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.ForStmt)
+	if !ok {
+		return false
+	}
+	assign, ok := s.Post.(*ast.AssignStmt)
+	return ok && slices.Contains([]token.Token{token.MUL_ASSIGN, token.QUO_ASSIGN, token.SHL_ASSIGN, token.SHR_ASSIGN}, assign.Tok)
 }
 
 // timedStep returns the loop over data in each iteration of which c asks a Timer how long the device

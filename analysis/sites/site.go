@@ -145,14 +145,16 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		if w.Kind != blocking.WaitPrint {
 			s.Alarms = true
 			searches, decides := true, false
-			for _, p := range Uses(pkg, c, l) {
+			places := Uses(pkg, c, l)
+			s.Outside = s.Outside || answersInput(pkg, places, l)
+			for _, p := range places {
 				decides = decides || p.Use == Decides
 				searches = searches && p.Use == Decides && isInSearch(pkg, p)
 				s.Alarms = s.Alarms && (p.Use != Decides || p.Alarm)
 				if send, ok := p.Cur.Parent().Node().(*ast.SendStmt); ok && Receives(pkg, l) && (pkg.Varies(send.Chan, l) || !pkg.Any(l, (*blocking.Call).Enqueues)) {
 					s.Outside = true // a client waits, with a channel of its own, or to read is all that the loop does
 				}
-				s.Outside = s.Outside || isSimulated(pkg, p, l)
+				s.Outside = s.Outside || isSimulated(pkg, p, l) || isFedBack(pkg, p, l)
 				if pkg.GuardOf(p.in, p.Pos, l) == blocking.Rarely {
 					s.Rare |= p.Use
 				} else {
@@ -419,10 +421,96 @@ func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	return len(made) > 0 && becomesTensor(pkg, made, l)
 }
 
-// isNumbers reports whether t is a list of numbers, or one of such lists.
+// isNumbers reports whether t is a list of numbers, one of such lists, or a struct with some: the state of a world.
 func isNumbers(t types.Type) bool {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		for f := range s.Fields() {
+			if elem := syntax.ElementType(f.Type()); elem != nil && syntax.IsNumeric(elem) {
+				return true
+			}
+		}
+		return false
+	}
 	elem := syntax.ElementType(t)
 	return elem != nil && (syntax.IsNumeric(elem) || isNumbers(elem))
+}
+
+// isFedBack reports whether the value at p goes to somebody at once, by a function that l's function is given, by the
+// yield of an iterator or on a channel, and l makes its next tensor of it: a text that a client reads word by word.
+//
+//	if !yield(token) {
+//		return
+//	}
+//	tokens = append(tokens, token)
+func isFedBack(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
+	v := pkg.Local(valueOf(p))
+	if v == nil || p.Use != Passed || pkg.HoldsTensors(v.Type()) {
+		return false
+	}
+	switch n := p.Cur.Parent().Node().(type) {
+	case *ast.SendStmt:
+	case *ast.CallExpr:
+		if fn := pkg.Variable(n.Fun); fn == nil || pkg.Params[fn].Of == nil && !fn.IsField() {
+			return false
+		}
+	default:
+		return false
+	}
+	return becomesTensor(pkg, map[types.Object]bool{v: true}, l)
+}
+
+// valueOf returns the expression at p, without conversions.
+func valueOf(p Place) ast.Expr {
+	e, _ := p.Cur.Node().(ast.Expr)
+	for {
+		call := syntax.AsCall(syntax.OrNil(e))
+		if call == nil || len(call.Args) != 1 || !p.in.Package.Info.Types[call.Fun].IsType() {
+			return syntax.OrNil(e)
+		}
+		e = call.Args[0]
+	}
+}
+
+// answersInput reports whether l takes data, and no tensors, from a channel, and passes each value on: it is sent,
+// perhaps with what it is for, or given to a function. Somebody waits for each, as for the result of a job.
+func answersInput(pkg *blocking.Package, places []Place, l *blocking.Loop) bool {
+	if len(places) == 0 || pkg.Any(l, (*blocking.Call).Mutates) || !takesData(pkg, l) {
+		return false
+	}
+	return !slices.ContainsFunc(places, func(p Place) bool { return p.Use != Passed && !isSent(p) })
+}
+
+// isSent reports whether the value at p is sent on a channel, as a part of something.
+func isSent(p Place) bool {
+	for cur := range p.Cur.Enclosing() {
+		switch cur.Node().(type) {
+		case *ast.SendStmt:
+			return true
+		case *ast.CompositeLit, *ast.KeyValueExpr, *ast.UnaryExpr, *ast.ParenExpr, *ast.Ident, *ast.CallExpr, *ast.BinaryExpr:
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// takesData reports whether l receives what holds no tensors, and is no signal.
+func takesData(pkg *blocking.Package, l *blocking.Loop) bool {
+	isData := func(ch ast.Expr) bool {
+		t, ok := pkg.Info.TypeOf(ch).Underlying().(*types.Chan)
+		if !ok {
+			return false
+		}
+		s, isStruct := t.Elem().Underlying().(*types.Struct)
+		return !pkg.HoldsTensors(t.Elem()) && !(isStruct && s.NumFields() == 0)
+	}
+	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
+		return isData(s.X)
+	}
+	return slices.ContainsFunc(ReceivesOf(pkg, l), func(e *ast.UnaryExpr) bool { return isData(e.X) })
 }
 
 // becomesTensor reports whether l makes a tensor of what is in one of the variables, directly or by way of others.
@@ -438,7 +526,8 @@ func becomesTensor(pkg *blocking.Package, vars map[types.Object]bool, l *blockin
 		}
 	}
 	return pkg.Any(l, func(c *blocking.Call) bool {
-		return c.API.Kind == tensorapi.Host && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.MentionsAny(e, vars) })
+		makes := c.API.Kind == tensorapi.Host || c.API.Kind == tensorapi.Unknown && c.Enqueues()
+		return makes && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.MentionsAny(e, vars) })
 	})
 }
 

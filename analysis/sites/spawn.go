@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
 // A Spawn is a call in a loop that makes something wait for the device elsewhere or later, once for
@@ -17,6 +18,8 @@ type Spawn struct {
 	Read *ast.CallExpr
 	Name string
 	Loop *blocking.Loop
+	// Prints reports whether nothing becomes of the value but that it is printed.
+	Prints bool
 }
 
 // Spawns finds the calls in loops that wait elsewhere for what the loop has enqueued. literals lists,
@@ -34,12 +37,26 @@ func Spawns(pkg *blocking.Package, literals func(*blocking.Call) []*blocking.Fun
 				continue
 			}
 			if d, w, ok := waitsLater(f.Package, c, lits, l); ok {
-				list = append(list, &Spawn{c, lits, d.Expr, f.Package.CallName(d, w), l})
+				list = append(list, &Spawn{c, lits, d.Expr, f.Package.CallName(d, w), l, onlyPrints(f.Package, d, w)})
 			}
 		}
 	}
 	slices.SortStableFunc(list, func(x, y *Spawn) int { return int(x.Call.Expr.Pos() - y.Call.Expr.Pos()) })
 	return list
+}
+
+// onlyPrints reports whether the call d, which waits for w, prints it, or gives it to something that does.
+func onlyPrints(pkg *blocking.Package, d *blocking.Call, w blocking.CallWait) bool {
+	switch w.Kind {
+	case blocking.WaitPrint:
+		return d.API.Kind == tensorapi.Unknown // not a text for other ends
+	case blocking.WaitRead:
+		places := Uses(pkg, d, d.In.WholeLoop())
+		return len(places) > 0 && !slices.ContainsFunc(places, func(p Place) bool { return p.Use != Printed })
+	}
+	return d.Target != nil && slices.ContainsFunc(d.Target.Calls, func(e *blocking.Call) bool {
+		return slices.ContainsFunc(pkg.Waits(e), func(w blocking.CallWait) bool { return w.Kind == blocking.WaitPrint && e.API.Kind == tensorapi.Unknown })
+	})
 }
 
 // hotNatural returns the innermost loop of the function around c, or nil if that is a small one.

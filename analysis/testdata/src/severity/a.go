@@ -21,8 +21,8 @@ func remade(xs []*tensor.Tensor, weights []float32, n int) (ys []*tensor.Tensor)
 		y := x.Mul(tensor.From(weights))                  // want `AT025`
 		y = y.Add(tensor.Ones(n))                         // want `AT025`
 		y = y.Add(tensor.From([]float32{1, 2}))           // want `AT025`
-		y = y.Add(tensor.Zeros()).Add(tensor.Zeros(1, 1)) // one number
-		y = y.Add(tensor.From([]float32{3}))              // likewise
+		y = y.Add(tensor.Zeros())                         // want `AT025`
+		y = y.Add(tensor.From([]float32{3}))              // want `AT025`
 		sum := tensor.Zeros(n)                            // what the sum begins with
 		for range 4 {
 			sum = sum.Add(y)
