@@ -65,7 +65,7 @@ func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 			continue
 		}
 		list := listAround(pkg, w.Operand, l, 0)
-		if list == nil || key && !pkg.HoldsTensors(pkg.Info.TypeOf(w.Operand)) || tensorapi.IsNumber(pkg.Info.TypeOf(w.Operand)) || isQueue(pkg, list) || pkg.IsHostList(list) || isWaitedFor(pkg, list, c, l) || !readsAll(pkg, c, l) {
+		if list == nil || !pkg.HoldsTensors(pkg.Info.TypeOf(list)) && !syntax.IsFunc(pkg.Info.TypeOf(list)) || key && !pkg.HoldsTensors(pkg.Info.TypeOf(w.Operand)) || tensorapi.IsNumber(pkg.Info.TypeOf(w.Operand)) || isQueue(pkg, list) || pkg.IsHostList(list) || isWaitedFor(pkg, list, c, l) || !readsAll(pkg, c, l) {
 			continue
 		}
 		return &listRead{Call: c.Expr, Name: pkg.CallName(c, w), List: list, Loop: l, Joined: joined}

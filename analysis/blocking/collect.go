@@ -70,7 +70,7 @@ func collect(pkg *Package, root inspector.Cursor) {
 var collected = []ast.Node{
 	(*ast.FuncDecl)(nil), (*ast.FuncLit)(nil), (*ast.CallExpr)(nil), (*ast.AssignStmt)(nil),
 	(*ast.ValueSpec)(nil), (*ast.RangeStmt)(nil), (*ast.IncDecStmt)(nil), (*ast.ReturnStmt)(nil),
-	(*ast.CompositeLit)(nil), (*ast.UnaryExpr)(nil),
+	(*ast.CompositeLit)(nil), (*ast.UnaryExpr)(nil), (*ast.TypeSwitchStmt)(nil),
 }
 
 // walk notes the functions, calls, assignments and returns below cur. They belong to f, which is nil at
@@ -119,6 +119,8 @@ func walk(pkg *Package, cur inspector.Cursor, f *Func) {
 			}
 		case *ast.CompositeLit:
 			composite(pkg, n, f)
+		case *ast.TypeSwitchStmt:
+			typeSwitch(pkg, n, f)
 		case *ast.UnaryExpr:
 			// Somebody may assign the variable through the pointer.
 			if n.Op == token.AND {
@@ -295,11 +297,12 @@ func resolveValue(pkg *Package, c *Call) {
 	}
 }
 
-// resolveBound reports whether c calls a local variable that is set once, to a method value of a
-// library, and if so makes c a call of that method:
+// resolveBound reports whether c calls a local variable that holds a library's method, with its receiver or without,
+// and notes it:
 //
-//	get := loss.Item
+//	get, item := loss.Item, (*tensor.Tensor).Item
 //	get()
+//	item(loss)
 func resolveBound(pkg *Package, c *Call) bool {
 	v := pkg.Local(c.Expr.Fun)
 	d := pkg.Defs[v]
@@ -307,7 +310,11 @@ func resolveBound(pkg *Package, c *Call) bool {
 		return false
 	}
 	sel, ok := ast.Unparen(d[0].Value).(*ast.SelectorExpr)
-	if !ok || pkg.Info.Selections[sel] == nil || pkg.Info.Selections[sel].Kind() != types.MethodVal {
+	if !ok || pkg.Info.Selections[sel] == nil {
+		return false
+	}
+	isExpr := pkg.Info.Selections[sel].Kind() == types.MethodExpr
+	if !isExpr && pkg.Info.Selections[sel].Kind() != types.MethodVal || isExpr && len(c.Expr.Args) != 1 {
 		return false
 	}
 	fn, ok := pkg.Info.Uses[sel.Sel].(*types.Func)
@@ -318,6 +325,9 @@ func resolveBound(pkg *Package, c *Call) bool {
 		return false
 	}
 	c.Callee, c.recv = fn, sel.X
+	if isExpr {
+		c.recv = c.Expr.Args[0]
+	}
 	return true
 }
 
@@ -607,6 +617,19 @@ func assign(pkg *Package, n *ast.AssignStmt, f *Func) {
 			kind = DefStep
 		}
 		define(pkg, n.Lhs[0], Def{Kind: kind, Pos: n.Pos()}, f)
+	}
+}
+
+// typeSwitch notes what the variables of a type switch hold, of which each case has one.
+func typeSwitch(pkg *Package, n *ast.TypeSwitchStmt, f *Func) {
+	assign, ok := n.Assign.(*ast.AssignStmt)
+	if !ok {
+		return
+	}
+	for _, clause := range n.Body.List {
+		if v, ok := pkg.Info.Implicits[clause].(*types.Var); ok {
+			pkg.Defs[v] = append(pkg.Defs[v], Def{In: f, Value: assign.Rhs[0], Pos: assign.Rhs[0].Pos()})
+		}
 	}
 }
 

@@ -423,6 +423,9 @@ func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 		if l != nil && isSpent(pkg, e, holds, l) {
 			return Rarely
 		}
+		if l == nil && holds && isTensorAssertion(pkg, e) {
+			return Always // callers know what they pass
+		}
 		if v, ok := pkg.Info.Uses[e].(*types.Var); ok {
 			if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue && !isCall(d[0].Value) && !isFirstLookup(pkg, d[0]) {
 				if g := classify(pkg, d[0].Value, holds, f, l, depth+1); g != Always {
@@ -431,7 +434,7 @@ func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 			}
 		}
 	}
-	if holds && isVerbose(e) || l == nil && isFlag(pkg.Info, e) {
+	if holds && isVerbose(e) || l == nil && isFlag(pkg.Info, e) || asksEnvironment(pkg, e) {
 		return Rarely
 	}
 	if readsTime(pkg, e) {
@@ -1051,4 +1054,27 @@ func isFirstLookup(pkg *Package, d Def) bool {
 		_, isLit := ast.Unparen(syntax.OrNil(e.Value)).(*ast.CompositeLit)
 		return isLit || call != nil && syntax.IsBuiltin(pkg.Info, call, "make")
 	})
+}
+
+// asksEnvironment reports whether e depends on the environment of the process, by which somebody asks for more output.
+func asksEnvironment(pkg *Package, e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && pkg.Calls[call] != nil {
+			fn := pkg.Calls[call].Callee
+			found = found || syntax.IsFullName(fn, "os.Getenv") || syntax.IsFullName(fn, "os.LookupEnv")
+		}
+		return !found
+	})
+	return found
+}
+
+// isTensorAssertion reports whether e says whether something is a tensor: t, ok := v.(*tensor.Tensor).
+func isTensorAssertion(pkg *Package, e *ast.Ident) bool {
+	d := pkg.Defs[pkg.Local(e)]
+	if len(d) != 1 || d[0].Kind != DefValue || d[0].Index != 1 {
+		return false
+	}
+	x, ok := ast.Unparen(d[0].Value).(*ast.TypeAssertExpr)
+	return ok && x.Type != nil && IsTensor(pkg.Info.TypeOf(x.Type))
 }

@@ -95,6 +95,14 @@ func isAny(t types.Type) bool {
 	return ok && !generic && it.NumMethods() == 0
 }
 
+// isAnyOf reports whether t is an interface without methods, or a list of such.
+func isAnyOf(t types.Type) bool {
+	if elem := syntax.ElementType(t); elem != nil {
+		t = elem
+	}
+	return isAny(t)
+}
+
 // methodWaits lists what c waits for because its callee calls methods of its operands. The types of
 // what c passes tell which methods these are, and only those count that read their receivers.
 func methodWaits(pkg *Package, c *Call) []CallWait {

@@ -124,7 +124,7 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 // to it, and what is assigned to its fields and elements. A variable that was asked about before adds
 // nothing, so cycles of assignments end.
 func (t *tracer) variable(v *types.Var) Origin {
-	if t.seen[v] || !t.HoldsTensors(v.Type()) && !isOpen(v.Type()) {
+	if t.seen[v] || !t.HoldsTensors(v.Type()) && !isOpen(v.Type()) && !isAnyOf(v.Type()) {
 		return Origin{}
 	}
 	t.seen[v] = true

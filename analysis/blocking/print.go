@@ -130,7 +130,7 @@ func isAttr(fn *types.Func) bool {
 // that print under a condition, make an error of it, or don't return. Their callers are not to blame.
 func forwards(pkg *Package, f, g *Func, c *Call) *Printer {
 	p, ok := c.Printer()
-	if !ok || f.Sig.Params().Len() == 0 || c.Expr.Ellipsis.IsValid() != f.Sig.Variadic() {
+	if !ok || f.Sig.Params().Len() == 0 {
 		return nil
 	}
 	if c.Callee != nil && c.Callee.FullName() == "fmt.Errorf" || !g.Flow().returns(g.Flow().BlockAt(c.Expr.Pos())) {
@@ -142,14 +142,14 @@ func forwards(pkg *Package, f, g *Func, c *Call) *Printer {
 	last := f.Sig.Params().Len() - 1
 	// f is a Printer of its last parameter, or of its last ones if it is not variadic.
 	own := Printer{First: last, Format: -1, JSON: p.JSON}
-	if !f.Sig.Variadic() {
+	if !c.Expr.Ellipsis.IsValid() {
 		own.First = firstPassedOn(pkg, f, formatted(pkg, c), last)
 		if own.First > last {
 			return nil
 		}
 		return &own
 	}
-	if len(c.Expr.Args) != p.First+1 || passedOn(pkg, f, c.Expr.Args[p.First]) != last {
+	if !f.Sig.Variadic() || len(c.Expr.Args) != p.First+1 || passedOn(pkg, f, c.Expr.Args[p.First]) != last {
 		return nil
 	}
 	if p.Format >= 0 {
@@ -158,12 +158,13 @@ func forwards(pkg *Package, f, g *Func, c *Call) *Printer {
 	return &own
 }
 
-// firstPassedOn returns the number of the first parameter in the tail of f's parameters that c prints:
-// all from it up to last are of interface types and among args. It returns last+1 if there are none.
+// firstPassedOn returns the number of the first parameter from which on all, up to the last, are of interface types,
+// or lists of these, and they or their elements are among args. It returns last+1 if there is none.
 func firstPassedOn(pkg *Package, f *Func, args []ast.Expr, last int) int {
 	first := last + 1
-	for first > 0 && types.IsInterface(f.Sig.Params().At(first-1).Type()) &&
-		slices.ContainsFunc(args, func(e ast.Expr) bool { return passedOn(pkg, f, e) == first-1 }) {
+	for first > 0 && slices.ContainsFunc(args, func(e ast.Expr) bool {
+		return types.IsInterface(pkg.Info.TypeOf(e)) && paramOf(pkg, f, e, 0) == first-1
+	}) {
 		first--
 	}
 	return first

@@ -35,11 +35,8 @@ func check(p *lint.Pass) {
 			continue
 		}
 		severity, at := lint.Info, g.Call.Expr
-		switch {
-		case onlyWaits(p.Package, g):
+		if g.Prints || onlyWaits(p.Package, g) {
 			severity, at = lint.Warning, g.Read
-		case g.Prints:
-			severity = lint.Warning
 		}
 		p.Report(severity, analysis.Diagnostic{
 			Pos:     at.Pos(),

@@ -33,6 +33,7 @@
 //		losses = append(losses, step(b))
 //	}
 //
+// Functions that read operands of type any if these are tensors count where they are given some.
 // When the value decides what the loop does next, or the loop waits for input
 // anyway, the finding is of severity info.
 //

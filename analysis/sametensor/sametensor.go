@@ -303,8 +303,8 @@ func isOperand(pkg *blocking.Package, use inspector.Cursor) bool {
 
 // correspond reports whether x and y are the same part of two things of one type, each in a variable of the function:
 // elements of two lists with one index, elements of two maps with one key, fields of two structs, or the lists
-// themselves. Who compares these asks whether the two have the same values. A field of the receiver is another matter:
-// it may be what a result was computed from, which is asked for by its handle.
+// themselves. Who compares these asks whether the two have the same values. Who compares a field with something else may
+// ask whether that is what a result was computed from, which is a question about the handle.
 //
 //	for i, v := range a {
 //		if v != b[i] {
@@ -316,11 +316,6 @@ func correspond(pkg *blocking.Package, x, y ast.Expr) bool {
 	}
 	if a == "" && blocking.IsTensor(v.Type()) {
 		return false // two tensors, and nothing says why
-	}
-	for _, v := range []*types.Var{v, w} {
-		if pkg.Params[v].Operand == tensorapi.Recv && pkg.Params[v].Of != nil {
-			return false
-		}
 	}
 	cur, ok := pkg.Cursor(x.Pos())
 	return ok && pkg.FuncAt(cur) != nil && !meansHandles(pkg.FuncAt(cur).Outermost().Name)

@@ -74,15 +74,17 @@ func copies(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (blocking
 // a tensor of them.
 func isCopied(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	call, ok := c.Value().Parent().Node().(*ast.CallExpr)
-	if !ok || !slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return ast.Unparen(e) == c.Expr }) || !readsAll(pkg, c, l) {
-		return false
-	}
+	return ok && readsAll(pkg, c, l) && isHost(pkg, call)
+}
+
+// isHost reports whether a call of a function of ours makes a tensor of host data.
+func isHost(pkg *blocking.Package, call *ast.CallExpr) bool {
 	d := pkg.Calls[call]
 	return d != nil && d.API.Kind == tensorapi.Host && d.Lib == tensorapi.Ours()
 }
 
-// isRemade reports whether c reads all elements of something else in each iteration of l, which changes them and makes
-// a tensor of them.
+// isRemade reports whether c reads all elements of something else in each iteration of l, which changes them, or has a
+// function do that, and makes a tensor of them.
 //
 //	w := p.Value().Float32s()
 //	for i := range w {
@@ -90,12 +92,34 @@ func isCopied(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 //	}
 //	p.Set(tensor.From(w, p.Value().Shape()...))
 func isRemade(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
-	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-	if !ok || len(assign.Lhs) != len(assign.Rhs) || !readsAll(pkg, c, l) {
+	if !readsAll(pkg, c, l) {
 		return false
 	}
-	v := pkg.Variable(assign.Lhs[slices.Index(assign.Rhs, c.Value().Node().(ast.Expr))])
-	return v != nil && !v.IsField() && becomesTensor(pkg, map[types.Object]bool{v: true}, l)
+	for cur := range c.Cur.Enclosing() {
+		var v *types.Var
+		switch n := cur.Node().(type) {
+		case *ast.CallExpr:
+			if isHost(pkg, n) {
+				return true
+			}
+			if isNumbers(typeOf(pkg, n)) {
+				continue
+			}
+			return false
+		case *ast.ParenExpr, *ast.SliceExpr:
+			continue
+		case *ast.AssignStmt:
+			if i := slices.IndexFunc(n.Rhs, func(e ast.Expr) bool { return e.Pos() <= c.Expr.Pos() && c.Expr.End() <= e.End() }); i >= 0 {
+				v = pkg.Variable(n.Lhs[i])
+			}
+		case *ast.RangeStmt:
+			if n.Value != nil && n.X.Pos() <= c.Expr.Pos() && c.Expr.End() <= n.X.End() {
+				v = pkg.Variable(n.Value)
+			}
+		}
+		return v != nil && !v.IsField() && becomesTensor(pkg, map[types.Object]bool{v: true}, l)
+	}
+	return false
 }
 
 // readsAll reports whether c reads all elements of something else in each iteration of l.

@@ -23,8 +23,8 @@ func each(data []Batch, values []float64) {
 		go func() {                               // want `waits in batch.Loss\(w, b\).Item\(\)`
 			values[i] = batch.Loss(w, b).Item()
 		}()
-		go func(t *tensor.Tensor) { // want `waits in fmt.Println`
-			fmt.Println(loss)
+		go func(t *tensor.Tensor) {
+			fmt.Println(loss) // want `waits in fmt.Println`
 		}(loss)
 		go show(loss) // want `waits in show`
 	}

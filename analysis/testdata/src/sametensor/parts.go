@@ -53,7 +53,7 @@ func (n *net) changed(i int) bool {
 }
 
 func (n *net) keys(seen map[*tensor.Tensor]int, m *sync.Map, x *tensor.Tensor) bool {
-	seen[x.Reshape(-1)]++                  // want `seen\[x.Reshape\(-1\)\] looks for a tensor that was just made, and so is no key of a map`
+	seen[x.Reshape(-1)]++                // want `seen\[x.Reshape\(-1\)\] looks for a tensor that was just made, and so is no key of a map`
 	if _, ok := m.Load(x.Detach()); ok { // want `m.Load looks for a tensor that was just made`
 		return true
 	}
