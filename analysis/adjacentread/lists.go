@@ -122,7 +122,9 @@ func isKey(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 // isKeyName reports whether a function makes keys, by its name.
 func isKeyName(name string) bool {
 	name = strings.ToLower(name)
-	return slices.ContainsFunc([]string{"key", "name", "hash", "digest", "checksum", "signature", "fingerprint"}, func(word string) bool { return strings.Contains(name, word) })
+	return name == "name" || name == "nameof" || slices.ContainsFunc([]string{"key", "keys", "hash", "digest", "checksum", "signature", "fingerprint"}, func(word string) bool {
+		return strings.HasPrefix(name, word) || strings.HasSuffix(name, word)
+	})
 }
 
 // isHashing reports whether the call adds to a hash.

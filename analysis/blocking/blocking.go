@@ -512,7 +512,7 @@ func stdCalls(fn *types.Func) tensorapi.Calls {
 		return tensorapi.Never
 	}
 	switch fn.Pkg().Path() {
-	case "slices", "sort", "maps", "strings", "bytes", "path/filepath", "io/fs":
+	case "slices", "sort", "maps", "strings", "bytes", "container/heap", "path/filepath", "io/fs":
 		return tensorapi.Loop
 	case "testing":
 		if fn.Name() == "Run" {

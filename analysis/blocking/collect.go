@@ -365,7 +365,7 @@ func resolveConcrete(pkg *Package, c *Call) {
 //
 //	func (s byLoss) Less(i, j int) bool { return s[i].Item() < s[j].Item() }
 func lessMethod(pkg *Package, c *Call) (FuncArg, bool) {
-	if !syntax.IsSorter(c.Callee) || len(c.Expr.Args) != 1 {
+	if !syntax.IsSorter(c.Callee) || len(c.Expr.Args) != 1 && c.Callee.Pkg().Path() != "container/heap" {
 		return FuncArg{}, false
 	}
 	arg := c.Expr.Args[0]

@@ -1056,14 +1056,17 @@ func isFirstLookup(pkg *Package, d Def) bool {
 	})
 }
 
-// asksEnvironment reports whether e depends on the environment of the process, by which somebody asks for more output.
+// asksEnvironment reports whether e asks for a variable of the environment by which somebody wants to see more:
+// os.Getenv("DEBUG") != "".
 func asksEnvironment(pkg *Package, e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && pkg.Calls[call] != nil {
-			fn := pkg.Calls[call].Callee
-			found = found || syntax.IsFullName(fn, "os.Getenv") || syntax.IsFullName(fn, "os.LookupEnv")
+		call, ok := n.(*ast.CallExpr)
+		if !ok || pkg.Calls[call] == nil || len(call.Args) != 1 {
+			return !found
 		}
+		fn, name := pkg.Calls[call].Callee, pkg.Info.Types[call.Args[0]].Value
+		found = found || (syntax.IsFullName(fn, "os.Getenv") || syntax.IsFullName(fn, "os.LookupEnv")) && name != nil && isVerboseName(name.ExactString())
 		return !found
 	})
 	return found

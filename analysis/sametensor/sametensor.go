@@ -138,10 +138,12 @@ func compareBy(p *lint.Pass, c *blocking.Call) {
 // answers reports whether c is what its function returns, as whether a list has something.
 func answers(c *blocking.Call) bool {
 	ret, ok := c.Value().Parent().Node().(*ast.ReturnStmt)
-	return ok && len(ret.Results) == 1 && !meansHandles(c.In.Name)
+	recv := c.In.Sig.Recv()
+	return ok && len(ret.Results) == 1 && !meansHandles(c.In.Name) && (recv == nil || !meansHandles(recv.Type().String()))
 }
 
-// meansHandles reports whether a function asks for a handle by its name: whether it is shared, owned or still in use.
+// meansHandles reports whether the name of a function or type speaks of handles: whether they are shared, owned or still
+// in use.
 func meansHandles(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"alias", "share", "tied", "handle", "ident", "owns", "owned", "holds", "keep", "kept", "live", "track", "regist", "visit", "pinned"}, func(word string) bool {

@@ -18,14 +18,19 @@ import (
 //
 //	func mask(n int) *tensor.Tensor { return tensor.Ones(n, n).Tril() }
 func Makes(pkg *blocking.Package, f *blocking.Func) bool {
-	_, ok := ingredients(pkg, f)
-	return ok
+	_, ok := ingredients(pkg, f, 0)
+	return ok && blocking.IsTensor(f.Sig.Results().At(0).Type())
 }
 
-// ingredients lists the fields and the variables around f that the tensor depends on which f makes, as Makes says. It
-// returns false for ok if f does anything else.
-func ingredients(pkg *blocking.Package, f *blocking.Func) (list []*types.Var, ok bool) {
-	if f == nil || f.Sig.Results().Len() != 1 || !blocking.IsTensor(f.Sig.Results().At(0).Type()) || len(f.Parts()) != 1 {
+// ingredients lists the fields and the variables around f that its result depends on: a tensor that f makes, as Makes
+// says, or data that it computes. It returns false for ok if f does anything else. Depth bounds the calls that it
+// follows.
+func ingredients(pkg *blocking.Package, f *blocking.Func, depth int) (list []*types.Var, ok bool) {
+	if f == nil || f.Sig.Results().Len() != 1 || len(f.Parts()) != 1 || depth > 3 {
+		return nil, false
+	}
+	result := f.Sig.Results().At(0).Type()
+	if !blocking.IsTensor(result) && !isData(result) {
 		return nil, false
 	}
 	for p := range f.Sig.Params().Variables() {
@@ -43,7 +48,12 @@ func ingredients(pkg *blocking.Package, f *blocking.Func) (list []*types.Var, ok
 		case c.API.Kind == tensorapi.Op || c.API.Kind == tensorapi.View || c.API.Kind == tensorapi.Meta || c.API.Kind == tensorapi.Pure:
 		case c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "math":
 		default:
-			return nil, false
+			more, ok := ingredients(pkg, c.Target, depth+1)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, more...)
+			hosts = hosts || blocking.IsTensor(pkg.Info.TypeOf(c.Expr))
 		}
 	}
 	for cur := range f.Cur.Preorder((*ast.Ident)(nil), (*ast.GoStmt)(nil), (*ast.SendStmt)(nil), (*ast.UnaryExpr)(nil)) {
@@ -75,7 +85,7 @@ func ingredients(pkg *blocking.Package, f *blocking.Func) (list []*types.Var, ok
 			return nil, false
 		}
 	}
-	return list, hosts
+	return list, hosts || isData(result)
 }
 
 // fieldAt returns the field that is asked for of the variable at cur, if it is data and not assigned.
@@ -177,7 +187,7 @@ func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 				return false
 			}
 		default:
-			vars, ok := ingredients(pkg, c.Target)
+			vars, ok := ingredients(pkg, c.Target, 0)
 			if !ok || slices.ContainsFunc(vars, func(v *types.Var) bool { return mayChange(pkg, v, l) }) ||
 				len(vars) > 0 && slices.ContainsFunc(recv, func(e ast.Expr) bool { return !isSameHeader(pkg, e, l) }) {
 				return false

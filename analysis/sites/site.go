@@ -353,14 +353,15 @@ func streams(pkg *blocking.Package, l *blocking.Loop) bool {
 	return false
 }
 
-// isInSearch reports whether the value at p is asked for by the condition of a loop that searches for a
-// number, like a line search. Each trial decides whether there is another one.
+// isInSearch reports whether the value at p is asked for by the condition of a loop that looks for a number, as a line
+// search does, or in such a loop that multiplies its counter. Each trial decides whether there is another.
 func isInSearch(pkg *blocking.Package, p Place) bool {
 	for cur := range p.Cur.Enclosing((*ast.ForStmt)(nil)) {
 		n := cur.Node().(*ast.ForStmt)
 		for _, l := range p.in.Flow().Loops {
 			if l.Stmt == n {
-				return n.Cond != nil && n.Cond.Pos() <= p.Pos && p.Pos < n.Cond.End() && blocking.IsSearch(pkg, l)
+				asks := n.Cond != nil && n.Cond.Pos() <= p.Pos && p.Pos < n.Cond.End() || multiplies(l)
+				return asks && blocking.IsSearch(pkg, l)
 			}
 		}
 		return false
@@ -480,7 +481,19 @@ func answersInput(pkg *blocking.Package, places []Place, l *blocking.Loop) bool 
 	if len(places) == 0 || pkg.Any(l, (*blocking.Call).Mutates) || !takesData(pkg, l) {
 		return false
 	}
-	return !slices.ContainsFunc(places, func(p Place) bool { return p.Use != Passed && !isSent(p) })
+	return !slices.ContainsFunc(places, func(p Place) bool { return p.Use != Passed && !isSent(p) && !isText(pkg, p) })
+}
+
+// isText reports whether the value at p becomes a part of a text.
+func isText(pkg *blocking.Package, p Place) bool {
+	c := pkg.Calls[syntax.AsCall(nodeOf(p.Cur.Parent()))]
+	return p.Use == Printed && c != nil && c.Callee != nil && strings.HasPrefix(c.Callee.Name(), "Sprint")
+}
+
+// nodeOf returns the expression at cur, or something that is none.
+func nodeOf(cur inspector.Cursor) ast.Expr {
+	e, _ := cur.Node().(ast.Expr)
+	return syntax.OrNil(e)
 }
 
 // isSent reports whether the value at p is sent on a channel, as a part of something.

@@ -169,6 +169,8 @@ func IsSorter(fn *types.Func) bool {
 		return false
 	}
 	switch fn.Pkg().Path() {
+	case "container/heap":
+		return fn.Signature().Recv() == nil
 	case "sort":
 		return strings.HasPrefix(fn.Name(), "S") && fn.Name() != "Search" || fn.Name() == "IsSorted"
 	case "slices":

@@ -1,6 +1,7 @@
 package loopcall
 
 import (
+	"container/heap"
 	"fmt"
 	"log"
 	"strings"
@@ -65,6 +66,25 @@ func asserted(data []Batch) (total float64) {
 		fields(map[string]any{"loss": batch.Loss(w, b)}) // AT004
 	}
 	return total
+}
+
+type queue []*tensor.Tensor
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].Item() < q[j].Item() }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(*tensor.Tensor)) }
+func (q *queue) Pop() (x any) {
+	x, *q = (*q)[len(*q)-1], (*q)[:len(*q)-1]
+	return x
+}
+
+func ordered(data []Batch) *queue {
+	q := new(queue)
+	for _, b := range data {
+		heap.Push(q, batch.Loss(w, b)) // want `q.Less waits for the device in each comparison`
+	}
+	return q
 }
 
 // entries has an entry for each name, so most iterations wait.

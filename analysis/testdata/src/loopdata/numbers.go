@@ -1,6 +1,11 @@
 package loopdata
 
-import "github.com/asyncgen/asyncgen/runtime/tensor"
+import (
+	"math"
+	"math/rand"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
 
 type decoder struct {
 	width int
@@ -28,6 +33,33 @@ func (d *decoder) run(xs []*tensor.Tensor, floor float32) (ys []*tensor.Tensor) 
 		x = x.Add(low())                        // want `low\(\) makes the same tensor`
 		x = x.Sub(tensor.Zeros(1))              // want `tensor.Zeros\(1\) makes the same tensor`
 		ys = append(ys, x)
+	}
+	return ys
+}
+
+func hann(n int) []float32 {
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = half(float32(math.Cos(float64(i))))
+	}
+	return list
+}
+
+func half(x float32) float32 { return x / 2 }
+
+func draws(n int) []float32 {
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = rand.Float32()
+	}
+	return list
+}
+
+func frames(xs []*tensor.Tensor, n int) (ys []*tensor.Tensor) {
+	for i, x := range xs {
+		ys = append(ys, x.Mul(tensor.From(hann(n)))) // want `tensor.From\(hann\(n\)\) makes the same tensor`
+		ys = append(ys, x.Mul(tensor.From(hann(i))))
+		ys = append(ys, x.Mul(tensor.From(draws(n))))
 	}
 	return ys
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"os"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -68,6 +69,12 @@ func formatted(data []Batch, w io.Writer) error {
 		}
 		log.Println(i, named{"a", step(b)}, shaped{step(b)}, detailed{false, step(b)})
 		fmt.Println(failure{step(b)}) // fmt prints an address
+		if os.Getenv("DEBUG") != "" {
+			fmt.Println(step(b))
+		}
+		if os.Getenv("HOME") != "" {
+			fmt.Println(step(b)) // want `fmt.Println waits`
+		}
 	}
 	return nil
 }
