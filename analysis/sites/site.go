@@ -409,6 +409,9 @@ func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 			return true
 		}
 	}
+	if changesState(pkg, c, l) {
+		return true
+	}
 	assign, ok := c.Cur.Parent().Node().(*ast.AssignStmt)
 	if isMethod := c.Callee != nil && c.Callee.Signature().Recv() != nil; !ok || len(assign.Rhs) != 1 || !c.Dynamic && !isMethod {
 		return false // a function that only computes is no world
@@ -420,6 +423,43 @@ func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 		}
 	}
 	return len(made) > 0 && becomesTensor(pkg, made, l)
+}
+
+// changesState reports whether c is a method of a world of which l asks the state to make a tensor: by another method,
+// or as a field that c's method sets.
+//
+//	over = g.Play(pick(tensor.From(g.State())))
+func changesState(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	recv := c.Operand(tensorapi.Recv)
+	if len(recv) == 0 || c.Callee == nil || c.Callee.Signature().Recv() == nil {
+		return false
+	}
+	world := pkg.Variable(recv[0])
+	if world == nil {
+		return false
+	}
+	isState := func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			d := pkg.Calls[n]
+			return d != nil && d.API.Kind == tensorapi.Unknown && len(n.Args) == 0 && len(d.Operand(tensorapi.Recv)) > 0 &&
+				pkg.Variable(d.Operand(tensorapi.Recv)[0]) == world && pkg.Params[world].Operand != tensorapi.Recv
+		case *ast.SelectorExpr:
+			field := pkg.Variable(n)
+			return field != nil && field.IsField() && c.Target != nil && slices.ContainsFunc(pkg.Defs[field], func(d blocking.Def) bool { return d.In == c.Target })
+		}
+		return false
+	}
+	return pkg.Any(l, func(d *blocking.Call) bool {
+		return d.API.Kind == tensorapi.Host && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool {
+			found := false
+			ast.Inspect(e, func(n ast.Node) bool {
+				found = found || isState(n)
+				return !found
+			})
+			return found
+		})
+	})
 }
 
 // isNumbers reports whether t is a list of numbers, one of such lists, or a struct with some: the state of a world.

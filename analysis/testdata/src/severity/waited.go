@@ -42,6 +42,30 @@ func drive(c *car, n int) {
 	}
 }
 
+type board struct{ cells []float32 }
+
+func (b *board) state() []float32 { return b.cells }
+func (b *board) put(i int) bool   { b.cells[i]++; return b.cells[i] > 1 }
+func (b *board) note(v float64)   {}
+
+func selfPlay(b *board) {
+	for over := false; !over; {
+		over = b.put(int(tensor.From(b.state()).Square().ItemInt()))
+	}
+}
+
+func (b *board) fill(n int) {
+	for range n {
+		b.put(int(tensor.From(b.cells).Square().ItemInt()))
+	}
+}
+
+func (b *board) observe(n int) {
+	for i := range n {
+		b.note(tensor.From(b.cells[i:]).Square().Item()) // want `AT001`
+	}
+}
+
 func generate(tokens []int64, n int, emit func(int64) bool) []int64 {
 	for range n {
 		t := tensor.From(tokens).Square().ItemInt()
