@@ -102,6 +102,9 @@ func listReadInCallee(pkg *blocking.Package, c *blocking.Call) *listRead {
 //	key := fmt.Sprint(x)
 //	seen[key] = true
 func isKey(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	if _, prints := c.Printer(); l != nil && prints && isHashing(pkg, c.Expr) {
+		return true
+	}
 	if l == nil || pkg.ResultsOf(c).Len() != 1 {
 		return false
 	}
@@ -173,7 +176,7 @@ func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 		return false
 	}
 	places := sites.Uses(pkg, c, l)
-	return len(places) > 0 && !slices.ContainsFunc(places, func(p sites.Place) bool { return p.Use == sites.Decides && !p.Alarm })
+	return (len(places) > 0 || isHashing(pkg, c.Expr)) && !slices.ContainsFunc(places, func(p sites.Place) bool { return p.Use == sites.Decides && !p.Alarm })
 }
 
 // isJoined reports whether c reads a list that is appended to another: append(all, c...).

@@ -92,7 +92,42 @@ func (c *Call) Printer() (Printer, bool) {
 	if p := c.Summary().Prints; p != nil {
 		return *p, true
 	}
-	return Printer{}, false
+	return c.logger()
+}
+
+// logger recognises calls of functions that nobody knows, behind a variable, a field or an interface, and that log by
+// their names and types: logf(format, args...), l.Infow("step", "loss", loss).
+func (c *Call) logger() (Printer, bool) {
+	sig, ok := c.In.Package.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)
+	if !ok || !c.Dynamic || c.Impls != nil || !sig.Variadic() {
+		return Printer{}, false
+	}
+	last := sig.Params().Len() - 1
+	if !isAnyOf(sig.Params().At(last).Type()) || !logs[strings.ToLower(nameOf(c.Expr.Fun))] {
+		return Printer{}, false
+	}
+	p := Printer{First: last, Format: -1}
+	if strings.HasSuffix(nameOf(c.Expr.Fun), "f") && last > 0 {
+		p.Format = last - 1
+	}
+	return p, true
+}
+
+// logs are the names, in lower case, of functions that log what they are given. Debugging is off by default.
+var logs = map[string]bool{
+	"print": true, "printf": true, "println": true, "log": true, "logf": true, "logln": true,
+	"info": true, "infof": true, "infow": true, "infoln": true, "warn": true, "warnf": true, "warnw": true, "warnln": true,
+}
+
+// nameOf returns the last name of e: f of x.f.
+func nameOf(e ast.Expr) string {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
 }
 
 // isDebugLog recognises calls of package log/slog with the level LevelDebug or a lower one: log.Log(ctx,

@@ -110,6 +110,11 @@ func compareBy(p *lint.Pass, c *blocking.Call) {
 	}
 	if len(operands) == 2 {
 		compare(p, c.Expr, operands[0], operands[1], types.ExprString(c.Expr), false)
+		for i, e := range operands {
+			if isTensor(p, e) && isList(p, operands[1-i]) && isUnknownElsewhere(p.Package, e) {
+				report(p, lint.Warning, c.Expr, blocking.CalleeName(c)+" looks for a tensor that was just made, and so is in no list")
+			}
+		}
 	}
 	if c.Callee == nil {
 		return
@@ -142,8 +147,8 @@ func answers(c *blocking.Call) bool {
 	return ok && len(ret.Results) == 1 && !meansHandles(c.In.Name) && (recv == nil || !meansHandles(recv.Type().String()))
 }
 
-// meansHandles reports whether the name of a function or type speaks of handles: whether they are shared, owned or still
-// in use.
+// meansHandles reports whether the name of a function or type speaks of handles: whether they are shared, owned or
+// still in use.
 func meansHandles(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"alias", "share", "tied", "handle", "ident", "owns", "owned", "holds", "keep", "kept", "live", "track", "regist", "visit", "pinned"}, func(word string) bool {
@@ -257,12 +262,12 @@ func isNew(pkg *blocking.Package, x, y ast.Expr) bool {
 	if pkg.MadeBy(made.Value) == nil || syntax.IsIdent(made.Value) || made.In == nil {
 		return false
 	}
-	cur, ok := pkg.Cursor(x.Pos())
-	if !ok || pkg.FuncAt(cur) != made.In {
+	pos, ok := placeIn(pkg, made.In, x.Pos())
+	if !ok {
 		return false
 	}
 	fl := made.In.Flow()
-	here := fl.BlockAt(x.Pos())
+	here := fl.BlockAt(pos)
 	if !fl.Dominates(fl.BlockAt(made.Pos), here) {
 		return false
 	}
@@ -271,7 +276,7 @@ func isNew(pkg *blocking.Package, x, y ast.Expr) bool {
 			continue
 		}
 		at := use.Node().Pos()
-		between := at < x.Pos() || slices.ContainsFunc(fl.Loops, func(l *blocking.Loop) bool {
+		between := at < pos || slices.ContainsFunc(fl.Loops, func(l *blocking.Loop) bool {
 			return l.Blocks[here] && l.Blocks[fl.BlockAt(at)] && !l.Blocks[fl.BlockAt(made.Pos)]
 		})
 		if pkg.FuncAt(use) != made.In || between {
@@ -279,6 +284,23 @@ func isNew(pkg *blocking.Package, x, y ast.Expr) bool {
 		}
 	}
 	return true
+}
+
+// placeIn returns the place in f where what is at pos runs: pos itself, or the literal that it is in, if that runs where
+// it is written.
+func placeIn(pkg *blocking.Package, f *blocking.Func, pos token.Pos) (token.Pos, bool) {
+	cur, ok := pkg.Cursor(pos)
+	if !ok {
+		return pos, false
+	}
+	g := pkg.FuncAt(cur)
+	for g != nil && g != f {
+		if h := g.Runs(); h != blocking.Once && h != blocking.Looping {
+			return pos, false
+		}
+		pos, g = g.Lit.Pos(), g.Parent
+	}
+	return pos, g == f
 }
 
 // isOperand reports whether a use of a tensor gives nobody its handle: a comparison, an operand of a function of a
@@ -305,8 +327,8 @@ func isOperand(pkg *blocking.Package, use inspector.Cursor) bool {
 
 // correspond reports whether x and y are the same part of two things of one type, each in a variable of the function:
 // elements of two lists with one index, elements of two maps with one key, fields of two structs, or the lists
-// themselves. Who compares these asks whether the two have the same values. Who compares a field with something else may
-// ask whether that is what a result was computed from, which is a question about the handle.
+// themselves. Who compares these asks whether the two have the same values. Who compares a field with something else
+// may ask whether that is what a result was computed from, which is a question about the handle.
 //
 //	for i, v := range a {
 //		if v != b[i] {

@@ -90,7 +90,7 @@ func laterSite(pkg *blocking.Package, c *blocking.Call) *Site {
 		if w.Via != nil && w.Via.Guarded || w.Operand != nil && isReadAhead(pkg, w.Operand, l) {
 			continue
 		}
-		if w.Operand == nil && c.Enqueues() || w.Operand != nil && (madeIn(pkg, w.Operand, c.In, c.In) || pkg.Fresh(w.Operand, c.In, l)) {
+		if w.Operand == nil && (c.Enqueues() || takesFresh(pkg, c, l)) || w.Operand != nil && (madeIn(pkg, w.Operand, c.In, c.In) || pkg.Fresh(w.Operand, c.In, l)) {
 			return &Site{
 				Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c, Name: pkg.CallName(c, w), Uses: Passed,
 				Why: "the backlog doesn't know of it, so compute it before, and give it to Read",
@@ -99,6 +99,14 @@ func laterSite(pkg *blocking.Package, c *blocking.Call) *Site {
 		}
 	}
 	return nil
+}
+
+// takesFresh reports whether an operand of c holds tensors that l has enqueued the work for.
+func takesFresh(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	return slices.ContainsFunc(slices.Concat(c.Operand(tensorapi.Recv), c.Expr.Args), func(e ast.Expr) bool {
+		t := pkg.Info.TypeOf(e)
+		return t != nil && pkg.HoldsTensors(t) && pkg.Fresh(e, c.In, l)
+	})
 }
 
 // isReadAhead reports whether e is a value that a backlog has taken, or l gives the tensor in the variable e to one.

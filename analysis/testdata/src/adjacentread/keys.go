@@ -38,6 +38,9 @@ func sum64(xs []*tensor.Tensor) uint64 {
 	for _, x := range xs {
 		io.WriteString(h, fmt.Sprint(x)) // want `AT007`
 	}
+	for _, x := range xs {
+		fmt.Fprint(h, x) // want `fmt.Fprint reads one tensor of xs`
+	}
 	return h.Sum64()
 }
 

@@ -32,6 +32,30 @@ func (a *all) Format(f fmt.State, verb rune) {
 	}
 }
 
+// The outlets log by functions that nobody knows.
+type outlets struct {
+	logf   func(format string, args ...any)
+	debugf func(format string, args ...any)
+	count  func(args ...any) int
+}
+
+type leveled interface {
+	Info(msg string, args ...any)
+	Debug(msg string, args ...any)
+}
+
+func logged(data []Batch, p outlets, l leveled, print func(...any)) {
+	for i, b := range data {
+		p.logf("%d: %v", i, step(b))    // want `p.logf waits for step\(b\)`
+		l.Info("step", "loss", step(b)) // want `l.Info waits for step\(b\)`
+		print(i, step(b))               // want `print waits for step\(b\)`
+		p.logf("%d: %T", i, step(b))
+		p.debugf("%d: %v", i, step(b))
+		l.Debug("step", "loss", step(b))
+		_ = p.count(step(b))
+	}
+}
+
 // Of these, the methods need no value.
 
 type named struct {

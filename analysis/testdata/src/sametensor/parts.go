@@ -82,7 +82,24 @@ func byAny(x *tensor.Tensor, n int) bool {
 	return equalAny(n, 3) || equalAny(x.Square(), x) // want `equalAny\(x.Square\(\), x\) compares two tensors that are never the same one`
 }
 
+func indexOf[T comparable](list []T, x T) int {
+	for i, y := range list {
+		if x == y {
+			return i
+		}
+	}
+	return -1
+}
+
+func find(list []*tensor.Tensor, x *tensor.Tensor) bool {
+	y := x.Square()
+	return indexOf(list, x.Square()) >= 0 || // want `indexOf looks for a tensor that was just made`
+		slices.ContainsFunc(list, func(t *tensor.Tensor) bool { return t == y }) // want `t == y compares two tensors that are never the same one`
+}
+
 // Silent.
+
+func place(list []*tensor.Tensor, x *tensor.Tensor) int { return indexOf(list, x) }
 
 func (n *net) run(xs []*tensor.Tensor) *tensor.Tensor {
 	if slices.Equal(n.memo, xs) { // what the result was computed from
