@@ -174,7 +174,8 @@ func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 				return []*ast.CallExpr{e}, true
 			case tensorapi.View, tensorapi.Value:
 				if c.Lib == tensorapi.Ours() && IsTensor(pkg.Info.TypeOf(e)) {
-					return []*ast.CallExpr{e}, true // a view has a handle of its own, and a cell gives out a new one each time
+					// A view has a handle of its own, and a cell gives out a new one each time.
+					return []*ast.CallExpr{e}, true
 				}
 			case tensorapi.Unknown:
 				if alwaysMakes(pkg, c.Target, seen) || c.Target == nil && c.Summary().Makes || handedMakes(pkg, c, seen) {
