@@ -41,6 +41,9 @@
 // that is given to Later.Do waits for what it computes itself, since the backlog knows only of what
 // it was asked to read.
 //
+// Calls that write tensors or a model to a file, such as files.Save, are reads, too. Write every so many
+// iterations, or in the background: Checkpoints.SaveAsync waits for no value.
+//
 // Silent:
 //
 //   - reads of tensors that the loop doesn't compute, and of what is Ready;

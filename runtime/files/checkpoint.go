@@ -282,7 +282,7 @@ func (c *Checkpoints) Save(step int) error {
 
 // SaveAsync is [Checkpoints.Save] in a goroutine. It takes note of what the parts hold now, which costs a few handles,
 // and returns: training may go on and change everything. Values of the program and the bytes of marshalers are copied
-// at once. If an earlier save has not ended, SaveAsync waits for it. It returns the error of that save, and begins the
+// at once; tensors keep their memory until they have been written. If an earlier save has not ended, SaveAsync waits for it. It returns the error of that save, and begins the
 // new one all the same. The last save ends with Wait.
 //
 //asyncgen:api control
@@ -584,18 +584,20 @@ func (c *Checkpoints) Load(path string) (step int, err error) {
 
 // load gives the parts the values in f.
 func (c *Checkpoints) load(f *File, about description) (err error) {
+	p, infos := part{path: f.path, slots: c.slots()}, f.infos("")
+	p.slots = slices.DeleteFunc(p.slots, func(s slot) bool { // cells may have no value on both sides
+		_, hasValue := infos[s.name]
+		return s.isOpen && s.cell != nil && !hasValue
+	})
+	if err := p.check(infos); err != nil {
+		return err
+	}
 	all := map[string]*tensor.Tensor{}
 	defer func() { dead(all) }()
 	for name, t := range f.each("", &err, func(string) bool { return true }) {
 		all[name] = t
 	}
 	if err != nil {
-		return err
-	}
-	p := part{path: f.path, slots: c.slots()}
-	// Cells may have no value on both sides.
-	p.slots = slices.DeleteFunc(p.slots, func(s slot) bool { return s.isOpen && s.cell != nil && all[s.name] == nil })
-	if err := p.check(all); err != nil {
 		return err
 	}
 	n := 0 // of values of the program

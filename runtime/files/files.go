@@ -56,7 +56,7 @@ func (e *FormatError) Error() string {
 	if e.Path == "" {
 		return "files: " + e.Text
 	}
-	return "files: " + quoted(e.Path) + ": " + e.Text
+	return "files: " + strconv.Quote(e.Path) + ": " + e.Text
 }
 
 // malformed returns an error about a file that is not known yet; in puts its path there.
@@ -99,7 +99,7 @@ const maxListed = 100
 //asyncgen:api pure
 func (e *MismatchError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "files: %s does not fit", quoted(e.Path))
+	fmt.Fprintf(&b, "files: %q does not fit", e.Path)
 	list := func(kind string, lines []string, show func(string) string) {
 		for i, line := range lines {
 			if i == maxListed {
@@ -235,31 +235,27 @@ func Load(path string, m any, options ...LoadOptions) error {
 	defer f.Close()
 	all := map[string]*tensor.Tensor{}
 	defer func() { dead(all) }()
-	for name, t := range f.each(o.Prefix, &err, func(name string) bool { return o.Map != nil || !o.Partial || ofModel[name] }) {
+	infos := map[string]Info{}
+	if o.Map == nil { // nothing is read of a file that doesn't fit
+		infos = f.infos(o.Prefix)
+		err = p.check(infos)
+	}
+	for name, t := range f.each(o.Prefix, &err, func(name string) bool { return o.Map != nil || ofModel[name] }) {
 		if o.Map != nil {
-			mapped := t
-			name, mapped = o.Map(name, t)
-			if name == "" {
-				tensor.Dead(t)
+			if name, t = remapped(o.Map, name, t); name == "" {
 				continue
 			}
-			if mapped == nil {
-				wrong("Load", "Map returns no tensor for %q", name)
+			if all[name] != nil {
+				return in(path, malformed("Map gives two tensors the name %s", quoted(name)))
 			}
-			if mapped != t {
-				mapped = keep(t, mapped)
-			}
-			t = mapped
-		}
-		if all[name] != nil {
-			return in(path, malformed("Map gives two tensors the name %s", quoted(name)))
+			infos[name] = Info{DType: t.DType(), Shape: t.Shape()}
 		}
 		all[name] = t
 	}
-	if err != nil {
-		return err
+	if o.Map != nil && err == nil {
+		err = p.check(infos)
 	}
-	if err := p.check(all); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := p.set(all, func(string) device.Device { return device.Default() }); err != nil {
@@ -269,12 +265,33 @@ func Load(path string, m any, options ...LoadOptions) error {
 	return nil
 }
 
-// keep returns a handle of our own of made, which the program has made of t, and lets go of t. The program may use its
-// own handle of made again.
-func keep(t, made *tensor.Tensor) *tensor.Tensor {
+// remapped returns what f, a [LoadOptions.Map], makes of t, and lets go of t. The result is a handle of our own, as the
+// program may use what f has returned again.
+func remapped(f func(string, *tensor.Tensor) (string, *tensor.Tensor), name string, t *tensor.Tensor) (string, *tensor.Tensor) {
+	to, made := f(name, t)
+	switch {
+	case to == "":
+		tensor.Dead(t)
+		return "", nil
+	case made == nil:
+		wrong("Load", "Map returns no tensor for %q", name)
+	case made == t:
+		return to, t
+	}
 	own := made.Detach()
 	tensor.Dead(t)
-	return own
+	return to, own
+}
+
+// infos describes the tensors whose names begin with prefix, by their names without it.
+func (f *File) infos(prefix string) map[string]Info {
+	infos := map[string]Info{}
+	for _, full := range f.names {
+		if name, ok := strings.CutPrefix(full, prefix); ok {
+			infos[name], _ = f.Info(full)
+		}
+	}
+	return infos
 }
 
 // inStep makes all replicas of m hold what the first one holds.
@@ -285,9 +302,12 @@ func inStep(m any) {
 }
 
 // each goes over the tensors whose names begin with prefix and pass wanted, on the CPU, by their names without prefix.
-// It ends at the first error.
+// It ends at the first error, and is empty if there is one already.
 func (f *File) each(prefix string, err *error, wanted func(name string) bool) iter.Seq2[string, *tensor.Tensor] {
 	return func(yield func(string, *tensor.Tensor) bool) {
+		if *err != nil {
+			return
+		}
 		for _, full := range f.names {
 			name, ok := strings.CutPrefix(full, prefix)
 			if !ok || !wanted(name) {
@@ -359,29 +379,29 @@ func cellSlot(name string, c tensor.Cell) slot {
 	return s
 }
 
-// check returns a MismatchError if the slots cannot have these values.
-func (p *part) check(all map[string]*tensor.Tensor) error {
+// check returns a MismatchError if the slots cannot have such values.
+func (p *part) check(all map[string]Info) error {
 	e := &MismatchError{Path: p.path}
 	known := make(map[string]bool, len(p.slots))
 	for _, s := range p.slots {
 		known[s.name] = true
-		t := all[s.name]
+		t, ok := all[s.name]
 		switch {
-		case t == nil:
+		case !ok:
 			e.Missing = append(e.Missing, s.name)
 			continue
-		case !s.isOpen && !s.shape.Equal(t.Shape()):
-			e.Wrong = append(e.Wrong, fmt.Sprintf("%s has the shape %v in the file, want %v", quoted(s.name), t.Shape(), s.shape))
+		case !s.isOpen && !s.shape.Equal(t.Shape):
+			e.Wrong = append(e.Wrong, fmt.Sprintf("%s has the shape %v in the file, want %v", quoted(s.name), t.Shape, s.shape))
 		}
-		isRight, want := s.dtype == t.DType(), s.dtype.String()
+		isRight, want := s.dtype == t.DType, s.dtype.String()
 		switch {
 		case s.bytes:
-			isRight, want = t.DType() == tensor.Uint8 && t.Rank() == 1, "uint8 on one axis"
+			isRight, want = t.DType == tensor.Uint8 && len(t.Shape) == 1, "uint8 on one axis"
 		case s.isOpen:
-			isRight, want = !s.float || t.DType().IsFloat(), "floating-point numbers"
+			isRight, want = !s.float || t.DType.IsFloat(), "floating-point numbers"
 		}
-		if !isRight && !(p.convert && s.cell != nil) {
-			e.Wrong = append(e.Wrong, fmt.Sprintf("%s is of %v in the file, want %s", quoted(s.name), t.DType(), want))
+		if !isRight && !(p.convert && s.cell != nil && t.DType != device.Invalid) {
+			e.Wrong = append(e.Wrong, fmt.Sprintf("%s is of %s in the file, want %s", quoted(s.name), t.typeName(), want))
 		}
 	}
 	for name := range all {

@@ -349,6 +349,14 @@ func TestMismatch(t *testing.T) {
 	only in the file: "more\n"
 	"0.bias" has the shape [2] in the file, want [3]
 	"1.weight" is of float64 in the file, want float32`, path)
+	unreadable := &struct{ Uint64 *nn.Buffer }{nn.NewBuffer(tensor.Zeros(1))}
+	const isU64 = `"uint64" is of U64 in the file, want float32`
+	for _, convert := range []bool{false, true} {
+		how := files.LoadOptions{Partial: true, Convert: convert}
+		if err := files.Load("testdata/types.safetensors", unreadable, how); err == nil || !strings.Contains(err.Error(), isU64) {
+			t.Errorf("the error is %v, want %s", err, isU64)
+		}
+	}
 	if err.Error() != want {
 		t.Errorf("the error is\n%v\nwant\n%s", err, want)
 	}

@@ -264,6 +264,7 @@ func TestHostileIndex(t *testing.T) {
 		`"..\\b", which is no name`:                `{"weight_map":{"a":"..\\b"}}`,
 		`"c:b", which is no name`:                  `{"weight_map":{"a":"c:b"}}`,
 		`"b\x00", which is no name`:                `{"weight_map":{"a":"b\u0000"}}`,
+		`"\x1b[31m", which is no name`:             `{"weight_map":{"a":"\u001b[31m"}}`,
 		`"..", which is no name`:                   `{"weight_map":{"a":".."}}`,
 		`".", which is no name`:                    `{"weight_map":{"a":"."}}`,
 		`"", which is no name`:                     `{"weight_map":{"a":""}}`,

@@ -74,6 +74,14 @@ type Info struct {
 	Bytes int64 // in the file
 }
 
+// typeName is the name of the type that tensors have, or else that in the file.
+func (i Info) typeName() string {
+	if i.DType == device.Invalid {
+		return i.Type
+	}
+	return i.DType.String()
+}
+
 // Open opens a safetensors file, or all files of an index, whose name ends with ".json": such as
 // model.safetensors.index.json. It reads and checks the headers and no elements. An index names files of its own
 // folder; tensors of these files that the index doesn't name are left out. Close the File after use.

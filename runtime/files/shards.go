@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -122,7 +123,8 @@ func (d decoder) word(key string, words map[string]string) error {
 
 // isBase reports whether name is that of a file in a folder, on any system.
 func isBase(name string) bool {
-	return filepath.IsLocal(name) && name != "." && !strings.ContainsAny(name, "/\\:\x00")
+	return filepath.IsLocal(name) && name != "." && !strings.ContainsAny(name, `/\:`) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // WriteShards writes tensors to several safetensors files, each with limit bytes of tensors at most, unless one tensor
