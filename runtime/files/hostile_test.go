@@ -132,6 +132,7 @@ func hostileSafetensors() map[string][]byte {
 		`a hole of 1 bytes before tensor "a"`:   file(fmt.Sprintf(two, 1, 5, 5, 9), 9),
 		"1 bytes after the last tensor":         file(fmt.Sprintf(two, 0, 4, 4, 8), 9),
 		"bytes after the last tensor":           file("{}", 1),
+		`tensor "" does not begin with {`:       file(`{"":1}`, 0),
 		"no string":                             file(`{"a":{"dtype":8}}`, 0),
 		`"` + strings.Repeat("n", 200) + `"...`: file(`{"`+strings.Repeat("n", 100_000)+`":1}`, 0),
 	}

@@ -164,11 +164,11 @@ func parseHeader(head []byte, data int64) (entries []entry, metadata map[string]
 		return nil, nil, malformed("the header is not UTF-8")
 	}
 	d := newDecoder(head)
-	err = d.object("the header", func(name string) error {
+	err = d.object(label{"the header", ""}, func(name string) error {
 		if name == metadataKey {
 			metadata = map[string]string{}
-			return d.object(metadataKey, func(key string) (err error) {
-				metadata[key], err = d.text("the value of " + quoted(key))
+			return d.object(label{metadataKey, ""}, func(key string) (err error) {
+				metadata[key], err = d.text(label{"the value of ", key})
 				return err
 			})
 		}
@@ -219,6 +219,17 @@ func newDecoder(b []byte) decoder {
 	return decoder{d}
 }
 
+// A label says what a value is: a kind of thing, with its name if the kind ends with a space. It becomes a text only
+// where something is wrong.
+type label struct{ kind, name string }
+
+func (l label) String() string {
+	if strings.HasSuffix(l.kind, " ") {
+		return l.kind + quoted(l.name)
+	}
+	return l.kind
+}
+
 // token returns the next token.
 func (d decoder) token() (json.Token, error) {
 	t, err := d.Token()
@@ -232,7 +243,7 @@ func (d decoder) token() (json.Token, error) {
 }
 
 // object reads an object. It calls member for each of its keys, which reads the value. What says what it is of.
-func (d decoder) object(what string, member func(key string) error) error {
+func (d decoder) object(what label, member func(key string) error) error {
 	if err := d.begin(what, '{'); err != nil {
 		return err
 	}
@@ -259,7 +270,7 @@ func (d decoder) object(what string, member func(key string) error) error {
 }
 
 // begin reads the bracket with which what begins.
-func (d decoder) begin(what string, bracket json.Delim) error {
+func (d decoder) begin(what label, bracket json.Delim) error {
 	t, err := d.token()
 	if err == nil && t != bracket {
 		err = malformed("%s does not begin with %v", what, bracket)
@@ -268,7 +279,7 @@ func (d decoder) begin(what string, bracket json.Delim) error {
 }
 
 // text reads a string.
-func (d decoder) text(what string) (string, error) {
+func (d decoder) text(what label) (string, error) {
 	t, err := d.token()
 	if err != nil {
 		return "", err
@@ -281,7 +292,7 @@ func (d decoder) text(what string) (string, error) {
 }
 
 // numbers reads an array of integers from 0 on, and no more than limit.
-func (d decoder) numbers(what string, limit int) ([]int64, error) {
+func (d decoder) numbers(what label, limit int) ([]int64, error) {
 	if err := d.begin(what, '['); err != nil {
 		return nil, err
 	}
@@ -309,13 +320,13 @@ const maxInt = int(^uint(0) >> 1)
 
 // entry reads what a header says about the named tensor.
 func (d decoder) entry(name string) (e entry, err error) {
-	what := "tensor " + quoted(name)
+	what := label{"tensor ", name}
 	var offsets []int64
 	var hasShape bool
 	err = d.object(what, func(key string) error {
 		switch key {
 		case "dtype":
-			t, err := d.text("the dtype of " + what)
+			t, err := d.text(label{"the dtype of tensor ", name})
 			if err != nil {
 				return err
 			}
@@ -323,7 +334,7 @@ func (d decoder) entry(name string) (e entry, err error) {
 				return malformed("%s is of the unknown type %s", what, quoted(t))
 			}
 		case "shape":
-			shape, err := d.numbers("the shape of "+what, maxRank)
+			shape, err := d.numbers(label{"the shape of tensor ", name}, maxRank)
 			if err != nil {
 				return err
 			}
@@ -332,7 +343,7 @@ func (d decoder) entry(name string) (e entry, err error) {
 				e.shape[i] = int(n)
 			}
 		case "data_offsets":
-			if offsets, err = d.numbers("data_offsets of "+what, 2); err != nil {
+			if offsets, err = d.numbers(label{"data_offsets of tensor ", name}, 2); err != nil {
 				return err
 			}
 		default:

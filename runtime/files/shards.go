@@ -74,14 +74,14 @@ func parseIndex(b []byte) (names, shards []string, metadata map[string]string, e
 	d := newDecoder(b)
 	metadata = map[string]string{}
 	hasMap := false
-	err = d.object("the index", func(key string) error {
+	err = d.object(label{"the index", ""}, func(key string) error {
 		switch key {
 		case "metadata":
-			return d.object("metadata", func(key string) error { return d.word(key, metadata) })
+			return d.object(label{"metadata", ""}, func(key string) error { return d.word(key, metadata) })
 		case "weight_map":
 			hasMap = true
-			return d.object("weight_map", func(name string) error {
-				file, err := d.text("the file of tensor " + quoted(name))
+			return d.object(label{"weight_map", ""}, func(name string) error {
+				file, err := d.text(label{"the file of tensor ", name})
 				if err != nil {
 					return err
 				}
