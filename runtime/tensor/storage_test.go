@@ -132,6 +132,9 @@ func TestStorageReads(t *testing.T) {
 		if got, want := h.String(), "[0.334 2.      NaN]"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+		if got := tensor.OfOn(on, []uint8{7, 255}, 2, 1); got.DType() != tensor.Uint8 || got.Device() != on || got.AtInt(1, 0) != 255 {
+			t.Errorf("OfOn is %v on %v", got, got.Device())
+		}
 		if got := tensor.Of([]int32{-7, 1 << 30}, 2, 1).To(on); got.DType() != tensor.Int32 || got.AtInt(0, 0) != -7 || got.AtInt(1, 0) != 1<<30 {
 			t.Errorf("Of made %v %v", got.DType(), got)
 		}
@@ -475,6 +478,7 @@ func TestStorageMistakes(t *testing.T) {
 		"Add: " + op.MistakeDTypes + ": float16[2], float32[2]":                                       func() { h.Add(single) },
 		"MatMul: " + op.MistakeMatMul + ": float16[1 2], float16[1 2]":                                func() { h.Reshape(1, 2).MatMul(h.Reshape(1, 2)) },
 		"MatMul: " + op.MistakeDTypes + ": float16[1 2], bfloat16[2]":                                 func() { h.Reshape(1, 2).MatMul(brain) },
+		"OfOn: " + op.MistakeLength + ": 2 elements, want 3: uint8[3]":                                func() { tensor.OfOn(device.CPU(), []uint8{1, 2}, 3) },
 		"Of: " + op.MistakeLength + ": 2 elements, want 3: uint8[3]":                                  func() { tensor.Of([]uint8{1, 2}, 3) },
 		"Take: " + op.MistakeIndices + ": float16[2], int32[2]":                                       func() { h.Take(0, i) },
 		"Rand: " + op.MistakeType + " (it takes " + op.Floats.String() + ")":                          func() { tensor.On(device.CPU()).As(tensor.Uint8).Rand(2) },
