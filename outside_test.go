@@ -60,9 +60,9 @@ internal/docpages/main.go os.WriteFile           files of this module
 runtime/asynctest/asynctest.go os.CreateTemp      a new file
 runtime/curves/curves.go os.MkdirAll              of the picture that the program names
 runtime/curves/curves.go os.WriteFile             that picture
+runtime/files/atomic.go os.Mkdir                  the folder that the program names
 runtime/files/atomic.go os.OpenFile               a new file beside the one that the program names
 runtime/files/atomic.go os.Rename                 over the file that the program names: a link is replaced, not followed
-runtime/files/checkpoint.go os.MkdirAll           the folder that the program names
 runtime/op/opgen/main.go os.WriteFile             files of this module
 runtime/scalars/events.go os.MkdirAll             the folder that the program names
 runtime/scalars/events.go os.OpenFile             a new file in it; of the host's name only what follows the last slash

@@ -89,6 +89,23 @@ func unfinished(name string) (to string, ok bool) {
 	return to, ok && len(number) == 8 && strings.Trim(number, "0123456789abcdef") == ""
 }
 
+// makeFolder makes a folder, and those above it, unless they are there. Their names are forced to the disk.
+func makeFolder(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	above := filepath.Dir(dir)
+	if above != dir {
+		if err := makeFolder(above); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) { // another program may have made it
+		return fmt.Errorf("files: %w", err)
+	}
+	return syncFolder(above)
+}
+
 // syncFolder forces the names in a folder to the disk, on systems that can.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {

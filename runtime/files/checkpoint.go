@@ -354,8 +354,8 @@ func (c *Checkpoints) write(about description, tensors map[string]*tensor.Tensor
 	if err != nil {
 		return in(path, err)
 	}
-	if err := os.MkdirAll(c.dir, 0o777); err != nil {
-		return fmt.Errorf("files: %w", err)
+	if err := makeFolder(c.dir); err != nil {
+		return err
 	}
 	if err := removeUnfinished(c.dir); err != nil {
 		return err
