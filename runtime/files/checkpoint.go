@@ -282,8 +282,8 @@ func (c *Checkpoints) Save(step int) error {
 
 // SaveAsync is [Checkpoints.Save] in a goroutine. It takes note of what the parts hold now, which costs a few handles,
 // and returns: training may go on and change everything. Values of the program and the bytes of marshalers are copied
-// at once; tensors keep their memory until they have been written. If an earlier save has not ended, SaveAsync waits for it. It returns the error of that save, and begins the
-// new one all the same. The last save ends with Wait.
+// at once; tensors keep their memory until they have been written. If an earlier save has not ended, SaveAsync waits
+// for it. It returns the error of that save, and begins the new one all the same. The last save ends with Wait.
 //
 //asyncgen:api control
 //go:noinline

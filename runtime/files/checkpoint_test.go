@@ -416,6 +416,37 @@ func TestCheckpointIsSafetensors(t *testing.T) {
 	}
 }
 
+// A noisy model draws from a generator of its own.
+type noisy struct {
+	Draws *tensor.Generator
+	Out   nn.Module
+}
+
+func (n *noisy) Forward(x *tensor.Tensor) *tensor.Tensor {
+	return n.Out.Forward(x).Add(n.Draws.Randn(x.Dim(0), 1))
+}
+func (n *noisy) Params() []*nn.Param { return nn.Params(n) }
+
+// Generators in the fields of a model are in its checkpoints, and so are cells on their own.
+func TestResumeGenerators(t *testing.T) {
+	dir := t.TempDir()
+	x := tensor.Ones(3, 2)
+	build := func() (*noisy, *nn.Buffer, *files.Checkpoints) {
+		m, b := &noisy{tensor.NewGenerator(1), nn.Dense(1)}, nn.NewBuffer(nil)
+		return m, b, files.NewCheckpoints(dir, files.Parts{"model": m, "buffer": b, "plateau": &optim.Plateau{}})
+	}
+	m, b, run := build()
+	m.Forward(x)
+	b.Set(tensor.Scalar(7))
+	must(t, run.Save(1))
+	want := m.Forward(x)
+	again, b, run := build()
+	if step, err := run.Resume(); step != 1 || err != nil || b.Value().Item() != 7 {
+		t.Fatal(step, err)
+	}
+	mustBeSame(t, "what is drawn next", map[string]*tensor.Tensor{"y": again.Forward(x)}, map[string]*tensor.Tensor{"y": want})
+}
+
 // What had no value goes where its model is.
 func TestResumeElsewhere(t *testing.T) {
 	dir := t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// What is read from any bytes can be written, and read again with the same bits. Nothing panics. The engine's goroutines
-// make coverage vary: -fuzzminimizetime 1x keeps the go command from looking for smaller inputs in vain.
+// What is read from any bytes can be written, and read again with the same bits. Nothing panics. The engine's
+// goroutines make coverage vary: -fuzzminimizetime 1x keeps the go command from looking for smaller inputs in vain.
 
 // put writes contents to a new file.
 func put(t *testing.T, name string, contents []byte) string {
