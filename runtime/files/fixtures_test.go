@@ -125,6 +125,17 @@ func TestPython(t *testing.T) {
 	must(t, err)
 	mustBeSame(t, "copied safetensors", got, all)
 
+	r := start(dir, "AdamW", 0)
+	r.train(3)
+	must(t, r.run.Save(3))
+	path, _, err = files.Latest(dir)
+	must(t, err)
+	got, err = files.Read(path)
+	must(t, err)
+	if got, want := script("sums", path), sums(t, got); got != want {
+		t.Errorf("safetensors has in a checkpoint\n%swant\n%s", got, want)
+	}
+
 	delete(all, "bfloat16")
 	path, copied = filepath.Join(dir, "a.npz"), filepath.Join(dir, "b.npz")
 	must(t, files.WriteNPZ(path, all))
