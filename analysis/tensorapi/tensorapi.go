@@ -34,7 +34,8 @@ const (
 	// Poll functions tell how far the device has got: Ready, Stats. They
 	// never wait, and what they return depends on time.
 	Poll
-	// Control functions set something of the runtime: limits, modes.
+	// Control functions set something of the runtime: limits, modes. Others deal with the world and
+	// wait for no tensor: they read files. Their place in the order of all effects is fixed.
 	Control
 	// Output functions show or record what they are given, tensors too, when it is known. They write to
 	// the outside in the order of their calls, keep a handle of their own, and wait for nothing but room

@@ -445,7 +445,7 @@ func stepsIn(dir string) ([]int, error) {
 // to check them, and skips those that are damaged. If all are, Latest returns an error that lists what is wrong with
 // them; if there are none, or no folder, it is an [fs.ErrNotExist].
 //
-//asyncgen:api pure
+//asyncgen:api control
 func Latest(dir string) (path string, step int, err error) {
 	f, about, err := latest(dir)
 	if err != nil {
@@ -545,7 +545,7 @@ func (s *shard) check() error {
 // [Checkpoints.Load]. If there is no checkpoint, Resume changes nothing and returns 0. It first waits for a SaveAsync
 // before it.
 //
-//asyncgen:api mutate none
+//asyncgen:api control
 //go:noinline
 func (c *Checkpoints) Resume() (step int, err error) {
 	if err := c.Wait(); err != nil {
@@ -568,7 +568,7 @@ func (c *Checkpoints) Resume() (step int, err error) {
 // cell without a value, as layers and optimisers have at first, gets its own on the device of the same name as then if
 // parts are there, or else on the default device. On any error the parts are left as they were.
 //
-//asyncgen:api mutate none
+//asyncgen:api control
 //go:noinline
 func (c *Checkpoints) Load(path string) (step int, err error) {
 	if err := c.Wait(); err != nil {

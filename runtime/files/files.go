@@ -218,7 +218,7 @@ type LoadOptions struct {
 //
 // Load takes the memory of the new values beside that of the old ones. It does not wait for tensors, unless Map does.
 //
-//asyncgen:api mutate 1
+//asyncgen:api control
 //go:noinline
 func Load(path string, m any, options ...LoadOptions) error {
 	o := only("Load", options)

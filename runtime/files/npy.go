@@ -38,7 +38,7 @@ type array struct {
 // order becomes a view whose strides are in that order. Other types are errors: complex numbers, uint64, times, text,
 // fields, and objects, which are pickled and could run anything.
 //
-//asyncgen:api host
+//asyncgen:api control
 //go:noinline
 func ReadNPY(path string) (t *tensor.Tensor, err error) {
 	src, err := open(path)
@@ -72,7 +72,7 @@ func ReadNPY(path string) (t *tensor.Tensor, err error) {
 // DecodeNPY is [ReadNPY] from r. It reads no further than the array, so that several may follow each other. It takes
 // memory only as elements arrive.
 //
-//asyncgen:api host
+//asyncgen:api control
 //go:noinline
 func DecodeNPY(r io.Reader) (*tensor.Tensor, error) {
 	a, err := headNPY(r)

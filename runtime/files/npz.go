@@ -25,7 +25,7 @@ type NPZOptions struct {
 // a small file that says of itself to be large is no danger. A file with anything else in it, with a name twice, or
 // with names that lead out of a folder, such as "../x", is an error.
 //
-//asyncgen:api host
+//asyncgen:api control
 //go:noinline
 func ReadNPZ(path string, options ...NPZOptions) (map[string]*tensor.Tensor, error) {
 	limit := only("ReadNPZ", options).Limit

@@ -86,7 +86,7 @@ func (i Info) typeName() string {
 // model.safetensors.index.json. It reads and checks the headers and no elements. An index names files of its own
 // folder; tensors of these files that the index doesn't name are left out. Close the File after use.
 //
-//asyncgen:api pure
+//asyncgen:api control
 func Open(path string) (*File, error) {
 	if strings.HasSuffix(path, ".json") {
 		return openIndex(path)
@@ -396,13 +396,13 @@ func (f *File) Metadata() map[string]string { return maps.Clone(f.metadata) }
 // become int64 if that has all of their values: see [Info]. Any byte of a bool but 0 is true. Tensor returns an error
 // if there is no tensor of that name, if its type is another one, and after Close.
 //
-//asyncgen:api host
+//asyncgen:api control
 //go:noinline
 func (f *File) Tensor(name string) (*tensor.Tensor, error) { return f.TensorOn(device.Device{}, name) }
 
 // TensorOn is Tensor on another device.
 //
-//asyncgen:api host
+//asyncgen:api control
 //go:noinline
 func (f *File) TensorOn(dev device.Device, name string) (t *tensor.Tensor, err error) {
 	e, ok := f.entries[name]
@@ -432,7 +432,7 @@ func (f *File) TensorOn(dev device.Device, name string) (t *tensor.Tensor, err e
 
 // Close closes the files. Tensors that were read stay as they are. It waits for calls of Tensor on other goroutines.
 //
-//asyncgen:api pure
+//asyncgen:api control
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -450,7 +450,7 @@ func (f *File) Close() error {
 // Read reads all tensors of a safetensors file, or of the files of an index, onto the default device: see [Open] and
 // [File.Tensor].
 //
-//asyncgen:api host
+//asyncgen:api control
 //go:noinline
 func Read(path string) (map[string]*tensor.Tensor, error) {
 	f, err := Open(path)
