@@ -115,12 +115,11 @@ func (w *follower) value(cur inspector.Cursor, f *blocking.Func) {
 				return
 			}
 		case *ast.CompositeLit:
-			if w.isData(up) {
-				w.add(Computes, cur, f)
-			} else {
+			if _, ok := up.Parent().Node().(*ast.CallExpr); !ok {
 				w.add(Kept, cur, f)
+				return
 			}
-			return
+			// What is given to a function is a use of the value, too: a letter of its number.
 		case *ast.KeyValueExpr:
 			w.add(Kept, cur, f)
 			return
@@ -134,14 +133,14 @@ func (w *follower) value(cur inspector.Cursor, f *blocking.Func) {
 				if len(n.Names) == len(n.Values) && i != index {
 					continue
 				}
-				w.variable(name, cur, f)
+				w.variable(name, false, cur, f)
 			}
 			return
 		case *ast.RangeStmt:
 			if n.Value == nil {
 				w.add(Passed, cur, f)
 			} else {
-				w.variable(n.Value, cur, f)
+				w.variable(n.Value, false, cur, f)
 			}
 			return
 		case *ast.IfStmt, *ast.ForStmt, *ast.SwitchStmt:
@@ -158,16 +157,6 @@ func (w *follower) value(cur inspector.Cursor, f *blocking.Func) {
 		}
 		cur = up
 	}
-}
-
-// isData reports whether a tensor is made of the literal lit.
-func (w *follower) isData(lit inspector.Cursor) bool {
-	call, ok := lit.Parent().Node().(*ast.CallExpr)
-	if !ok || lit.ParentEdgeKind() != edge.CallExpr_Args {
-		return false
-	}
-	use, through := w.argument(call)
-	return !through && use == Computes
 }
 
 // argument says what a call does with an argument. If through is true, its result is what to follow.
@@ -196,6 +185,8 @@ func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
 		return Computes, false
 	case tensorapi.Output:
 		return Recorded, false
+	case tensorapi.Pure:
+		return 0, true
 	}
 	if _, ok := c.Printer(); ok {
 		return Printed, false
@@ -206,20 +197,33 @@ func (w *follower) argument(n *ast.CallExpr) (use Use, through bool) {
 // assigned follows the value into the variable that it is assigned to, the one with the given index.
 func (w *follower) assigned(n *ast.AssignStmt, index int, cur inspector.Cursor, f *blocking.Func) {
 	if n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
-		w.variable(n.Lhs[0], cur, f) // v += value
+		w.variable(n.Lhs[0], true, cur, f) // v += value
 		return
 	}
 	for i, lhs := range n.Lhs {
 		if len(n.Lhs) == len(n.Rhs) && i != index {
 			continue
 		}
-		w.variable(lhs, cur, f)
+		w.variable(lhs, w.mentions(n.Rhs[min(i, len(n.Rhs)-1)], lhs), cur, f)
 	}
 }
 
-// variable follows the value into a variable, and through its uses in the loop. If there are none, the value is kept
-// for after the loop, unless the variable is blank or the loop's own.
-func (w *follower) variable(lhs ast.Expr, cur inspector.Cursor, f *blocking.Func) {
+// mentions reports whether e uses the variable that is called id.
+func (w *follower) mentions(e, id ast.Expr) bool {
+	name, ok := ast.Unparen(id).(*ast.Ident)
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		use, isIdent := n.(*ast.Ident)
+		found = found || ok && isIdent && w.Info.Uses[use] == w.Info.ObjectOf(name)
+		return !found
+	})
+	return found
+}
+
+// variable follows the value into a variable, and through its uses in the loop. Unless the variable is blank or the
+// loop's own, the value is kept for after the loop if there are no uses, and for later iterations if it is added to
+// what the variable had, so that uses in few of them need the values of all.
+func (w *follower) variable(lhs ast.Expr, added bool, cur inspector.Cursor, f *blocking.Func) {
 	id, ok := ast.Unparen(lhs).(*ast.Ident)
 	if !ok {
 		w.add(Kept, cur, f)
@@ -232,7 +236,7 @@ func (w *follower) variable(lhs ast.Expr, cur inspector.Cursor, f *blocking.Func
 	w.seen[v] = true
 	before := len(w.places)
 	w.followUses(v, f)
-	if outlives := !w.declaredIn(v, f); outlives && len(w.places) == before {
+	if outlives := !w.declaredIn(v, f); outlives && (added || len(w.places) == before) {
 		w.add(Kept, cur, f)
 	}
 }
@@ -392,6 +396,6 @@ func (w *follower) decides(e ast.Expr, cur inspector.Cursor, f *blocking.Func) b
 		return false
 	}
 	further := follower{Package: w.Package, loop: w.loop, seen: maps.Clone(w.seen), depth: w.depth + 1}
-	further.variable(e, cur, f)
+	further.variable(e, false, cur, f)
 	return slices.ContainsFunc(further.places, func(p Place) bool { return p.Use == Decides })
 }

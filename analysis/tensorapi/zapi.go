@@ -34,7 +34,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime.Timer).Stop", Poll, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Timer).String", Poll, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime.Timer).Wait", WaitAll, None, Never, Alone, "", ""},
-	{"(*github.com/asyncgen/asyncgen/runtime/data.Alphabet).Decode", Control, None, Never, Alone, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/data.Alphabet).Decode", Pure, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/data.Alphabet).Encode", Pure, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/data.Alphabet).Len", Pure, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/data.Images[T]).At", Control, None, Never, Alone, "", ""},

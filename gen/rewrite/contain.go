@@ -142,7 +142,7 @@ func (p *past) unlimited(n ast.Node, in *plan.Stmt) (found *plan.Cause) {
 						found = c
 					}
 				}
-			case api.Kind == tensorapi.Pure:
+			case api.Kind == tensorapi.Pure && p.sized(call):
 			case p.operands(call, in) == changing:
 				report(call, "calls "+name+" with a tensor whose shape may change")
 			case !selects[fn.Name()] && !p.sized(call):

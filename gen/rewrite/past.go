@@ -685,6 +685,9 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 	case plan.CallsTotal:
 	case plan.CallsLibrary:
 		if api.Kind == tensorapi.Pure {
+			if !args(false) {
+				report(call, "calls %s with another argument each time", name)
+			}
 			break
 		}
 		if f.IsChoice(call) {

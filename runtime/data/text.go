@@ -104,7 +104,7 @@ func (a *Alphabet) Encode(text string) ([]int64, error) {
 
 // Decode returns the characters that have the given numbers. It panics with a [tensor.Mistake] if there is none.
 //
-//asyncgen:api control
+//asyncgen:api pure
 func (a *Alphabet) Decode(ids []int64) string {
 	var b strings.Builder
 	for _, id := range ids {

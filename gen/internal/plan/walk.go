@@ -1202,7 +1202,11 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 		kind = tensorapi.Op
 	}
 	switch kind {
-	case tensorapi.Pure, tensorapi.Meta:
+	case tensorapi.Meta:
+	case tensorapi.Pure:
+		for _, arg := range call.Args {
+			w.deep(w.f.Info.TypeOf(arg), arg, false)
+		}
 	case tensorapi.Value:
 		if w.held != nil && w.f.takes(fn, call) {
 			*w.held = append(*w.held, call)

@@ -10,6 +10,10 @@ import (
 
 type Batch struct{ X, Y *tensor.Tensor }
 
+type Alphabet struct{ _ int }
+
+func (a *Alphabet) Decode(ids []int64) string { return "" }
+
 type Loader struct{ _ int }
 
 func (l *Loader) All() iter.Seq2[Batch, error]                           { return nil }
