@@ -3,11 +3,40 @@ package main
 import (
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 
 	"github.com/asyncgen/asyncgen/runtime/data"
 )
 
 const side = 28 // of an image, in pixels
+
+// A digits is images of digits, of which the second set is for a test.
+type digits struct {
+	train, test *data.Pairs[uint8, int64]
+}
+
+// load reads the digits in a folder, the four files of MNIST, or draws n of them if it has no name.
+func load(dir string, n int) (set digits, err error) {
+	if dir == "" {
+		return digits{draw(n, 1), draw(n/4, 2)}, nil
+	}
+	if set.train, err = pairs(dir, "train"); err == nil {
+		set.test, err = pairs(dir, "t10k")
+	}
+	return set, err
+}
+
+func pairs(dir, part string) (*data.Pairs[uint8, int64], error) {
+	images, err := data.ReadIDXFile[uint8](filepath.Join(dir, part+"-images-idx3-ubyte.gz"))
+	if err != nil {
+		return nil, err
+	}
+	labels, err := data.ReadIDXFile[int64](filepath.Join(dir, part+"-labels-idx1-ubyte.gz"))
+	if err != nil {
+		return nil, err
+	}
+	return data.Pair(images, labels), nil
+}
 
 // strokes are the lines of each digit, as points x, y in a square of 4 by 6 whose first corner is at the top.
 var strokes = [10][][]float64{
@@ -24,9 +53,9 @@ var strokes = [10][][]float64{
 }
 
 // draw draws n digits by a pen of varying width, turned, slanted, squeezed and moved at random, on paper that isn't clean.
-// They depend on n and part only.
-func draw(n int, part string) *data.Pairs[uint8, int64] {
-	r := rand.New(rand.NewPCG(uint64(n), uint64(len(part))))
+// They depend on n and seed only.
+func draw(n int, seed uint64) *data.Pairs[uint8, int64] {
+	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	between := func(lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
 	images := data.Array[uint8]{Data: make([]uint8, n*side*side), Shape: []int{n, side, side}}
 	labels := data.Array[int64]{Data: make([]int64, n), Shape: []int{n}}
