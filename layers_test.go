@@ -56,6 +56,7 @@ runtime/internal/tape:   device device/kernel runtime/op
 # but Go register themselves.
 runtime/tensor:          device device/kernel device/cpu device/sim runtime/internal/engine runtime/internal/tape runtime/op gonum.org/v1/gonum/mat
 # A loader makes tensors of host memory. Where that fails, the error names the line of the loop, not one of a worker.
+# A loader makes tensors of host memory. Those that its workers make carry the line of the loop.
 runtime/data:            device runtime/internal/engine runtime/tensor
 # Losses are expressions, added up as they are computed. Steps of optimisers are expressions too.
 runtime/nn:              device device/kernel runtime/tensor

@@ -61,6 +61,7 @@ func (m *memory[X, Y]) tensors(dev device.Device) Batch {
 // them in order. Workers fill parts of them, in any order: the batches do not depend on who fills what.
 type maker struct {
 	l       *Loader
+	caller  uintptr // the line of the loop, for what workers enqueue
 	order   []int   // the samples of batches that nobody makes yet
 	batches []*task // in the making or made, in order
 	parts   chan part
@@ -118,7 +119,7 @@ func (p *panicked) Unwrap() error {
 
 // start returns a maker at work on the batches from the position on.
 func (l *Loader) start() *maker {
-	m := &maker{l: l, order: l.order()}
+	m := &maker{l: l, caller: engine.Caller(), order: l.order()}
 	ahead := min(l.options.Prefetch, l.Len()-l.position.Batch)
 	m.parts = make(chan part, (ahead+1)*m.partsOf(l.batch))
 	caller := engine.Caller()
@@ -207,7 +208,9 @@ func (m *maker) fill(p part) {
 		return
 	}
 	if at = 0; t.wants(len(t.samples)) && !m.stopped.Load() {
-		t.try(&at, func() { t.batch = t.room().tensors(m.l.options.Device) })
+		t.try(&at, func() {
+			engine.OnBehalf(m.caller, func() { t.batch = t.room().tensors(m.l.options.Device) })
+		})
 	}
 	t.close()
 }
