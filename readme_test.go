@@ -96,7 +96,7 @@ func testFence(t *testing.T, page, file, language, text string, ci, used map[str
 				t.Errorf("%s: .ci/run does not run %q", page, command)
 			}
 		}
-	case "text", "json", "yaml": // what programs print, and settings
+	case "text", "json", "yaml", "python": // what programs print, settings, and how others do it
 		if file != "" && !strings.Contains(readText(t, file), text) {
 			t.Errorf("%s: this is not in %s:\n%s", page, file, text)
 		}

@@ -171,7 +171,8 @@ func isOurs(fn, file string) bool {
 	return callers[top]
 }
 
-// sourceRoot is the folder of this module as file names have it, with a slash at the end; if it is not known, no file is in it.
+// sourceRoot is the folder of this module as file names have it, with a slash at the end. If it is not known, no file
+// is in it.
 var sourceRoot = func() string {
 	_, file, _, _ := runtime.Caller(0)
 	root, ok := strings.CutSuffix(file, "runtime/internal/engine/site.go")

@@ -25,7 +25,8 @@ func train(set digits, dir string, epochs int) error {
 
 	best, since := math.Inf(1), 0 // the lowest loss in validation, and epochs since then
 	weights, numbers := filepath.Join(dir, "best.safetensors"), filepath.Join(dir, "scalars.csv")
-	run := files.NewCheckpoints(dir, files.Parts{"net": net, "opt": opt, "batches": batches, "best": &best, "since": &since})
+	parts := files.Parts{"net": net, "opt": opt, "batches": batches, "best": &best, "since": &since}
+	run := files.NewCheckpoints(dir, parts, files.CheckpointOptions{Keep: 2})
 	step, err := run.Resume()
 	if err != nil {
 		return err
