@@ -76,13 +76,13 @@ func guidePages(t *testing.T) []string {
 var exitStatus = regexp.MustCompile(`(?m)^exit status \d+\n`)
 
 // used is, in the text of a page, an exported name of a package, or a method of x, y or t, which are tensors.
-var used = regexp.MustCompile("`(device|tensor|data|files|nn|optim|progress|scalars|curves|asyncrt|asynctest|fault|x|y|t)\\.([A-Z]\\w*)")
+var used = regexp.MustCompile("`(device|tensor|nn|optim|data|files|progress|scalars|curves|asyncrt|asynctest|fault|x|y|t)\\.([A-Z]\\w*)")
 
 // TestGuideNames looks up the functions, types and methods that the guide names.
 func TestGuideNames(t *testing.T) {
-	paths := map[string]string{"device": "device", "tensor": "runtime/tensor", "data": "runtime/data", "files": "runtime/files",
-		"nn": "runtime/nn", "optim": "runtime/optim", "progress": "runtime/progress", "scalars": "runtime/scalars", "curves": "runtime/curves",
-		"asyncrt": "runtime", "asynctest": "runtime/asynctest", "fault": "device/fault"}
+	paths := map[string]string{"device": "device", "tensor": "runtime/tensor", "nn": "runtime/nn", "optim": "runtime/optim",
+		"data": "runtime/data", "files": "runtime/files", "progress": "runtime/progress", "scalars": "runtime/scalars",
+		"curves": "runtime/curves", "asyncrt": "runtime", "asynctest": "runtime/asynctest", "fault": "device/fault"}
 	var patterns []string
 	for _, path := range paths {
 		patterns = append(patterns, "./"+path)
