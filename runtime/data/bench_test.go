@@ -11,9 +11,9 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/data"
 )
 
-// BenchmarkLoader says how many images of 28 by 28 two workers give in a second, shuffled, in batches of 64. The other
-// numbers say how many times as many that is as what PyTorch's DataLoader gives with two workers, if ASYNCGEN_PYTHON, or
-// python3, is a Python that has it.
+// BenchmarkLoader says how many images of 28 by 28 two workers give in a second, shuffled, in batches of 64. If
+// ASYNCGEN_PYTHON, or python3, is a Python that has PyTorch, the other numbers say how many times as fast that is as
+// its DataLoader with two workers.
 func BenchmarkLoader(b *testing.B) {
 	const n = 60_000
 	images := data.Array[uint8]{Data: make([]uint8, n*28*28), Shape: []int{n, 28, 28}}

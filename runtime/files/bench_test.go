@@ -13,8 +13,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// BenchmarkRead reads a file of 1 GiB that the system has in its page cache. The other numbers say how many times as long
-// cat takes to read it, and the safetensors of Python, if ASYNCGEN_PYTHON, or python3, is a Python that has it.
+// BenchmarkRead reads a file of 1 GiB that the system has in its page cache. The other numbers say how many times
+// as long cat takes to read it, and Python's safetensors, if ASYNCGEN_PYTHON, or python3, is a Python that has it.
 func BenchmarkRead(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "big.safetensors")
 	tensors := make(map[string]*tensor.Tensor)
