@@ -626,9 +626,10 @@ func typeSwitch(pkg *Package, n *ast.TypeSwitchStmt, f *Func) {
 	if !ok {
 		return
 	}
+	x := ast.Unparen(assign.Rhs[0]).(*ast.TypeAssertExpr).X
 	for _, clause := range n.Body.List {
 		if v, ok := pkg.Info.Implicits[clause].(*types.Var); ok {
-			pkg.Defs[v] = append(pkg.Defs[v], Def{In: f, Value: assign.Rhs[0], Pos: assign.Rhs[0].Pos()})
+			pkg.Defs[v] = append(pkg.Defs[v], Def{In: f, Value: x, Pos: x.Pos()})
 		}
 	}
 }

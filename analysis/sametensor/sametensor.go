@@ -286,8 +286,8 @@ func isNew(pkg *blocking.Package, x, y ast.Expr) bool {
 	return true
 }
 
-// placeIn returns the place in f where the code at pos runs: pos itself, or the literal around it, if that
-// runs where it is written.
+// placeIn returns the place in f where what is at pos runs: pos itself, or the literal that it is in, if that runs
+// where it is written.
 func placeIn(pkg *blocking.Package, f *blocking.Func, pos token.Pos) (token.Pos, bool) {
 	cur, ok := pkg.Cursor(pos)
 	if !ok {

@@ -17,6 +17,10 @@ func anyNumber(v any) float64 {
 		return v
 	case *tensor.Tensor:
 		return v.Item()
+	case []*tensor.Tensor:
+		for range v {
+			return v[0].Item()
+		}
 	}
 	return 0
 }
