@@ -52,6 +52,7 @@ const (
 	lift      = "gen/rewrite/lift.go"
 	emitter   = "gen/internal/emit/emit.go"
 	later     = "runtime/later.go"
+	fewBytes  = "they have enough memory for the backlog"
 	breakIf   = "runtime/exit.go"
 	opsFile   = "runtime/op/elementwise.go"
 	viewsFile = "runtime/op/view.go"
@@ -219,8 +220,6 @@ var mutants = []mutant{
 	{name: "all slices are one place", by: "gives-back-elements", file: giveBack, old: "ok && len(p.s) == len(e.s) && (len(e.s) == 0 || &p.s[0] == &e.s[0])", new: "ok && (len(p.s) >= 0 || len(e.s) >= 0)"},
 	{name: "what an entry queues belongs to no place of the program", file: giveBack, old: "\tif l.inside {\n\t\treturn l.holding\n\t}\n", new: "\tif l.inside {\n\t\treturn nil\n\t}\n",
 		unit: "./runtime", by: "^TestUndoInside$", why: "entries queue entries where they call functions that were rewritten, which kernels don't"},
-	{name: "what places hold is for nothing", file: giveBack, old: "limit > 0 && l.bytes > limit", new: "limit > 0 && l.bytes < 0",
-		unit: "./runtime", by: "^TestUndoKeepsLittle$", why: "no limit is set for them"},
 	{name: "places are for good", file: giveBack, old: "\t\tl.places = nil\n", new: "\t\t_ = l.places\n",
 		unit: "./runtime", by: "^TestUndoForgets$", why: "what a place of the loop before is given back is mostly what it holds"},
 	{name: "places of the loop before stay", file: "gen/internal/emit/undo.go", old: "len(l.Regions) > 1 || r.Loop.Node != l.Anchor", new: "len(l.Regions) < 0",
@@ -246,6 +245,12 @@ var mutants = []mutant{
 	{name: "errors of earlier reads are not raised first", by: "raises", file: emitter, old: "\t\tif len(t.Raise) > 0 {\n", new: "\t\tif false {\n"},
 
 	// Later.
+	{name: "backlogs leave no memory to others", file: later, old: "\t\tcase room == engine.None:\n\t\t\tl.runUntil(0)\n", new: "",
+		unit: "./runtime", by: "^TestLaterMemory$", why: fewBytes},
+	{name: "backlogs keep all that fits", file: later, old: "case room == engine.Little && l.pending() > 1:", new: "case false:",
+		unit: "./runtime", by: "^TestLaterKeeps$", why: fewBytes},
+	{name: "waits of a backlog don't end where memory is short", file: later, old: "if l.known == nil || l.isShort {", new: "if true {",
+		unit: "./runtime", by: "^TestLaterGivesBack$", why: fewBytes},
 	{name: "Flush runs nothing", by: "late", file: later, old: "\tl.runAll()\n\treturn l.end()\n", new: "\treturn l.end()\n"},
 	{name: "Close runs nothing", by: "closes", file: later, old: "\tl.runAll()\n\tl.end()\n\tif l.known", new: "\tl.end()\n\tif l.known"},
 	{name: "entries after a panic run", by: "late", file: later, old: "\t\tif !returned && !inside {\n", new: "\t\tif !returned {\n\t\t\tl.backlog, l.head = rest, head\n\t\t}\n\t\tif !returned && !inside {\n"},
