@@ -36,6 +36,10 @@ func main() {
 	end := flag.String("end", ".", "the text to stop behind")
 	length := flag.Int("length", 200, "how many characters to write at most")
 	flag.Parse()
+	if *steps < 1 {
+		fmt.Fprintln(os.Stderr, "chargpt: -steps must be positive")
+		os.Exit(2)
+	}
 	text, size := ownText, config{width: 32, heads: 2, blocks: 1, places: 32}
 	if *small {
 		*steps, *length = 40, 60
@@ -59,6 +63,9 @@ func run(ctx context.Context, text string, size config, steps int, prompt, end s
 	ids, err := letters.Encode(text)
 	if err != nil {
 		return err
+	}
+	if _, err := letters.Encode(prompt); err != nil {
+		return fmt.Errorf("prompt: %w", err)
 	}
 	fmt.Printf("%d characters, %d different ones\n", len(ids), letters.Len())
 
@@ -85,7 +92,7 @@ func run(ctx context.Context, text string, size config, steps int, prompt, end s
 // train takes the given number of steps, and prints the mean loss now and then.
 func train(ctx context.Context, model *gpt, batches *data.Loader, steps int) error {
 	opt := optim.AdamW(model.Params(), 0.003, optim.AdamOptions{Decay: 0.01})
-	opt.Schedule = optim.Warmup(steps/10, optim.Cosine(steps-steps/10, 0.1))
+	opt.Schedule = optim.Warmup(1+steps/10, optim.Cosine(steps, 0.1))
 	step, total := 0, 0.0
 	for step < steps {
 		for b, err := range batches.AllContext(ctx) {
