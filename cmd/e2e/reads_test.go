@@ -16,8 +16,9 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// rewrittenShare is what part of the reads in loops of the example programs is rewritten, at least.
-const rewrittenShare = 0.92
+// rewrittenShare is what part of the reads in loops of the example programs is rewritten, at least. What is left
+// can't come later: letters that are shown one by one, weights that are saved, a wait that is measured.
+const rewrittenShare = 0.85
 
 // TestReads finds, by types alone, every call in a loop of the example programs that waits for a
 // tensor, and asks the generator what has become of it: it is rewritten, or it is refused, or the
