@@ -32,9 +32,8 @@ var noFindings = map[string]string{
 	"mlp: l2Loss(net.Forward(x), y).Wait() // the first use finds the input width and makes the weights": "once for each of three trainings, and a clock is read after it",
 	"mlp: for i, v := range tensor.Stack(0, pending...).Float32s() {":                                    "once for each of two trainings, after its loop",
 	"mnist: err = files.Save(weights, net)":                                                              "once for each epoch that is the best so far, after its loops",
-	"mnist: if err := errors.Join(run.Wait(), record.Close(), files.Load(weights, net)); err != nil {":   "after the training, for the last of the numbers",
-	"mnist: ":                     "no line of the program: a goroutine that writes checkpoints",
-	"parallel: asyncrt.WaitAll()": "before and after what is timed and before what is read, once for each of three trainings",
+	"mnist: ":                                                                                            "no line of the program: a goroutine that writes checkpoints",
+	"parallel: asyncrt.WaitAll()":                                                                        "before and after what is timed and before what is read, once for each of three trainings",
 
 	"server: y, err := m.model.Forward(tensor.FromOn(request, question, 1, features)).ItemContext(r.Context())": "once for each request, which has its own goroutine and wants its answer",
 	"server: layers = append(layers, layer{p[0].Value().Float32s(), p[1].Value().Float32s()})":                  "the loop enqueues nothing; it copies the weights of a finished model",
