@@ -283,8 +283,10 @@ func (s *sweep) problem(fault string, clean, e ending) string {
 	// A failed wait says nothing about operations, a Submit is tried again for each of several, and a
 	// program may ask whether all went well and not care.
 	certain := !strings.HasPrefix(fault, "call=Wait") && !strings.HasPrefix(fault, "call=Submit") && !drops(original)
-	if inBatches := original == "accuracy" && original != s.program; inBatches && e.code == 0 && e.stdout == clean.stdout {
-		certain = false // what is done for all rows at once, and fails, is done row by row
+	// What is done for all rows at once, and fails, is done row by row. What is enqueued past an exit is discarded.
+	inVain := original != s.program && (original == "accuracy" || slices.Contains(endings, original))
+	if inVain && e.code == 0 && e.stdout == clean.stdout {
+		certain = false
 	}
 	if told := len(errs) > 0 || strings.Contains(e.stdout+e.stderr, "injected fault"); certain && !told {
 		return "nobody was told of the fault"
