@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -60,6 +61,64 @@ func TestRunningAheadTakesLittle(t *testing.T) {
 	if err := e.WaitAll(bg); err != nil || ran.Load() != 200 {
 		t.Errorf("%v after %d operations", err, ran.Load())
 	}
+}
+
+// remembering is a Backend that says how much of its memory is live.
+type remembering struct {
+	device.Backend
+	memory *device.Allocator
+}
+
+func (r remembering) Memory() *device.Allocator { return r.memory }
+
+// How much may be taken ahead depends on what is live, which changes at any time: also between a worker's look for work
+// and its taking some. One run in several hundred came between them.
+func TestRunningAheadWhileMemoryChanges(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // threads take turns in the middle of what they do
+	for range 5 {
+		runAheadWhileMemoryChanges(t)
+	}
+}
+
+func runAheadWhileMemoryChanges(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async, Workers: 2, MaxBytes: -1})
+	memory := device.MemoryOf(cpu.New())
+	dev := device.Wrap("cpu", device.KindSimulated, remembering{newCPU(2).Backend(), memory})
+	block, started, open := blocking()
+	defer open()
+	const n = 3000
+	var ran atomic.Int64
+	fill := fakeKernel("fill", 0, func(*device.Command) error { ran.Add(1); return nil })
+	y := e.NewStorage(dev, 8)
+	unary(e, block, y, fromFloats(e, dev, 1))
+	e.stream(dev).exec.flush()
+	<-started
+	var all []*Storage
+	for range n { // 46 MiB: they may run ahead if 1 GiB is live, and not all of them if only they are
+		s := e.NewStorage(dev, 16<<10)
+		e.Enqueue(&Op{Cmd: device.Command{Kernel: fill, N: 2 << 10}, Operands: [device.MaxOperands]*Storage{s}, Cost: 100})
+		all = append(all, s)
+	}
+	go func() {
+		for ran.Load() < n {
+			b, err := memory.Alloc(1 << 30)
+			if err != nil {
+				t.Error(err)
+				open()
+				return
+			}
+			memory.Free(b)
+		}
+	}()
+	for ran.Load() < n {
+		e.stream(dev).exec.flush()
+		runtime.Gosched()
+	}
+	open()
+	if err := e.WaitAll(bg); err != nil {
+		t.Error(err)
+	}
+	runtime.KeepAlive(all)
 }
 
 // The list of ready operations is in program order, in whatever order they became ready.

@@ -58,8 +58,7 @@ func (w *worker) work() {
 	var p patience
 	for {
 		f.lock.lock()
-		for f.hasWork() {
-			x := f.take()
+		for x := f.takeWork(); x != 0; x = f.takeWork() {
 			f.notify()
 			if held = f.step(x, &c, p); held {
 				break
@@ -92,6 +91,15 @@ func (f *flow) hasWork() bool {
 		return false
 	}
 	return f.startable() != 0
+}
+
+// takeWork starts an operation for a worker, or returns 0. There may be none to take although there was work: how much
+// memory is live, on which that depends, changes at any time.
+func (f *flow) takeWork() ref {
+	if !f.hasWork() {
+		return 0
+	}
+	return f.take()
 }
 
 // idle waits until somebody wakes w. It returns false when the flow is closed, or nobody has woken w
