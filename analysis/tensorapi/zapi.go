@@ -111,6 +111,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime/progress.Bar).Step", Output, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/scalars.Writer).Add", Output, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/scalars.Writer).Close", WaitAll, None, Never, Alone, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/scalars.Writer).Flush", WaitAll, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/scalars.Writer).Series", Poll, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Buffer).Clone", Value, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Buffer).Frozen", Value, Recv, Never, Alone, "", ""},

@@ -239,6 +239,25 @@ func (w *Writer) Series(names ...string) []Series {
 
 func (s *Series) clone() Series { return Series{s.Name, slices.Clone(s.Steps), slices.Clone(s.Values)} }
 
+// Flush waits until all numbers are known that were added before, writes them, and hands them to the system. It returns
+// the first error of all that the Writer has done so far, as Close does, and the Writer goes on. With a Flush before each
+// checkpoint is saved, a run that goes on from one has all numbers of the steps before it, however the program ended.
+// After Close, Flush only returns the error.
+//
+//asyncgen:api waitall
+//go:noinline
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.settle()
+		for _, s := range w.sinks {
+			w.note(s.flush())
+		}
+	}
+	return w.err
+}
+
 // Close waits until all numbers are known, writes them, and closes the files. It returns the first error of all that
 // the Writer did: an operation that failed, as an *asyncrt.OpError with its line, or a file. The files are closed
 // anyway. A Writer may be closed again, which returns the same error.
@@ -255,13 +274,18 @@ func (w *Writer) Close() error {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
+	w.settle()
+	for _, s := range w.sinks {
+		w.note(s.close())
+	}
+	return w.err
+}
+
+// settle waits for all numbers and writes them. The caller holds mu.
+func (w *Writer) settle() {
 	for i := range w.pending {
 		w.pending[i].number.Wait()
 		w.write(&w.pending[i])
 	}
 	w.pending = nil
-	for _, s := range w.sinks {
-		w.note(s.close())
-	}
-	return w.err
 }

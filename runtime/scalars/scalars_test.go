@@ -202,6 +202,9 @@ func TestFailedOperation(t *testing.T) {
 			if !errors.As(bad.Wait(), &itself) || failed != nil && (failed.File != itself.File || failed.Line != itself.Line || failed.Line == 0) {
 				t.Errorf("Close returns %v, the operation %v", failed, itself)
 			}
+			if again := w.Flush(); again != err {
+				t.Errorf("Flush after Close returns %v", again)
+			}
 			if again := w.Close(); again != err {
 				t.Errorf("Close again returns %v", again)
 			}
@@ -399,7 +402,19 @@ func TestFlush(t *testing.T) {
 		if got := read(); got != "[{a [1 2] [1 0]}]" {
 			t.Errorf("a second after a number is known, the file has %s", got)
 		}
+		w.Add(3, "a", tensor.Scalar(3).Square())
+		w.Add(3, "b", 5)
+		if err := w.Flush(); err != nil {
+			t.Error(err)
+		}
+		want := "[{a [1 2 3] [1 0 9]} {b [3] [5]}]"
+		if got := read(); got != want {
+			t.Errorf("after Flush, the file has %s", got)
+		}
 		shut(t, w)
+		if err := w.Flush(); err != nil || read() != want {
+			t.Errorf("Flush after Close: %v, the file has %s", err, read())
+		}
 	})
 }
 

@@ -18,9 +18,9 @@ import (
 )
 
 func main() {
-	small := flag.Bool("small", false, "few digits and epochs")
+	small := flag.Bool("small", false, "800 digits, 3 epochs")
 	source := flag.String("data", "", "the `folder` with the files of MNIST; without it, digits are drawn")
-	dir := flag.String("run", "", "the `folder` for checkpoints, weights, numbers and the curve; a run that is there goes on")
+	dir := flag.String("run", "", "the `folder` for checkpoints, weights, numbers and the curve; a run that is there goes on; without it, nothing is kept")
 	epochs := flag.Int("epochs", 8, "how many epochs there are at most")
 	flag.Parse()
 	digits := 2500

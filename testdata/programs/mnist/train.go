@@ -46,15 +46,15 @@ func train(set digits, dir string, epochs int) error {
 			bar.Step("loss", loss)
 			record.Add(step, "training", loss)
 		}
-		bar.Close()
 		loss, right := evaluate(nn.Frozen(net), valid)
+		bar.Close()
 		fmt.Printf("epoch %d: loss in validation %.3f, %.1f %% right\n", epoch, loss, 100*right)
 		record.Add(step, "validation", loss)
 		if since++; loss < best {
 			best, since = loss, 0
 			err = files.Save(weights, net)
 		}
-		if err := errors.Join(err, run.SaveAsync(step)); err != nil {
+		if err := errors.Join(err, record.Flush(), run.SaveAsync(step)); err != nil {
 			return err
 		}
 	}
