@@ -29,17 +29,13 @@ import (
 )
 
 func main() {
-	small := flag.Bool("small", false, "a small model, a short text")
+	small := flag.Bool("small", false, "a small model, a short text, 40 steps, 60 characters")
 	file := flag.String("text", "", "the `file` to learn from; without it, Newton's Opticks")
 	steps := flag.Int("steps", 120, "how many batches to learn from")
 	prompt := flag.String("prompt", "The Rays of Light", "what to continue")
 	end := flag.String("end", ".", "the text to stop behind")
 	length := flag.Int("length", 200, "how many characters to write at most")
 	flag.Parse()
-	if *steps < 1 {
-		fmt.Fprintln(os.Stderr, "chargpt: -steps must be positive")
-		os.Exit(2)
-	}
 	text, size := ownText, config{width: 32, heads: 2, blocks: 1, places: 32}
 	if *small {
 		*steps, *length = 40, 60
@@ -64,14 +60,21 @@ func run(ctx context.Context, text string, size config, steps int, prompt, end s
 	if err != nil {
 		return err
 	}
-	if _, err := letters.Encode(prompt); err != nil {
-		return fmt.Errorf("prompt: %w", err)
-	}
 	fmt.Printf("%d characters, %d different ones\n", len(ids), letters.Len())
+
+	if steps < 1 || prompt == "" {
+		return errors.New("want a step or more, and a prompt of a character or more")
+	}
+	if _, err := letters.Encode(prompt); err != nil { // before the training, which takes a while
+		return fmt.Errorf("the prompt: %w", err)
+	}
 
 	tensor.Seed(1)
 	model := newGPT(size, letters.Len())
 	batches := data.NewLoader(data.Windows(ids, size.places, size.places/2), 16, data.Options{Shuffle: true, Seed: 1})
+	if batches.Len() == 0 {
+		return fmt.Errorf("the text is too short: want %d characters or more", size.places+1)
+	}
 	start := time.Now()
 	if err := train(ctx, model, batches, steps); err != nil {
 		return err
@@ -92,7 +95,7 @@ func run(ctx context.Context, text string, size config, steps int, prompt, end s
 // train takes the given number of steps, and prints the mean loss now and then.
 func train(ctx context.Context, model *gpt, batches *data.Loader, steps int) error {
 	opt := optim.AdamW(model.Params(), 0.003, optim.AdamOptions{Decay: 0.01})
-	opt.Schedule = optim.Warmup(1+steps/10, optim.Cosine(steps, 0.1))
+	opt.Schedule = optim.Warmup(max(steps/10, 1), optim.Cosine(steps-steps/10, 0.1))
 	step, total := 0, 0.0
 	for step < steps {
 		for b, err := range batches.AllContext(ctx) {

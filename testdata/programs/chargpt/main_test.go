@@ -61,6 +61,27 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// What can't be learned from or continued is refused before the training.
+func TestRefused(t *testing.T) {
+	small := config{width: 8, heads: 1, blocks: 1, places: 4}
+	for what, err := range map[string]error{
+		"no steps":                run(t.Context(), "ababa", small, 0, "a", ".", 1),
+		"an empty text":           run(t.Context(), "", small, 1, "a", ".", 1),
+		"a text that is short":    run(t.Context(), "abab", small, 1, "a", ".", 1),
+		"an empty prompt":         run(t.Context(), "ababa", small, 1, "", ".", 1),
+		"a prompt of other signs": run(t.Context(), "ababa", small, 1, "c", ".", 1),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+	for _, steps := range []int{1, 9} {
+		if err := run(t.Context(), "ababa", small, steps, "a", ".", 1); err != nil {
+			t.Errorf("%d steps: %v", steps, err)
+		}
+	}
+}
+
 // A canceller cancels after so many writes: each character is written as soon as it is known.
 type canceller struct {
 	strings.Builder
