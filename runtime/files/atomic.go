@@ -80,6 +80,9 @@ func create(path string) (f *os.File, err error) {
 			break
 		}
 	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		failed.Path = path
+	}
 	return f, err
 }
 

@@ -209,6 +209,10 @@ func TestFailedWrites(t *testing.T) {
 			t.Errorf("%s: no error", what)
 		}
 	}
+	none := filepath.Join(dir, "none", "x")
+	if err := files.WriteNPY(none, x); !strings.Contains(err.Error(), "open "+none+": ") {
+		t.Errorf("the error of a folder that isn't there has another name: %v", err)
+	}
 	if text, err := os.ReadFile(path); string(text) != "old" {
 		t.Errorf("the old file is %q, %v", text, err)
 	}

@@ -130,7 +130,7 @@ func (s *shard) read() error {
 	return guarded(func() error {
 		size := s.size()
 		if size < 8 {
-			return malformed("%d bytes, too few for the length of a header", size)
+			return malformed("it is no safetensors file: %d bytes, too few for the length of a header", size)
 		}
 		b, err := s.bytes(0, 8)
 		if err != nil {
@@ -139,9 +139,9 @@ func (s *shard) read() error {
 		n := binary.LittleEndian.Uint64(b)
 		switch {
 		case n > maxHeader:
-			return malformed("a header of %d bytes, more than %d", n, maxHeader)
+			return malformed("it is no safetensors file: a header of %d bytes, more than %d", n, maxHeader)
 		case int64(n) > size-8:
-			return malformed("a header of %d bytes in a file of %d bytes", n, size)
+			return malformed("it is cut off, or no safetensors file: a header of %d bytes in a file of %d bytes", n, size)
 		}
 		s.header = 8 + int64(n)
 		if b, err = s.bytes(8, int64(n)); err != nil {
