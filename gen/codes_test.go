@@ -56,6 +56,16 @@ func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	sums["all"] = mine
 	return total
 }`},
+	{"AG206", "a value comes back in the next iteration: keep the computation on tensors", `
+func F(ids []int64) []int64 {
+	for range 9 {
+		window := ids[max(0, len(ids)-4):]
+		scores := tensor.From(window, len(window))
+		next := scores.Sum().ItemInt()
+		ids = append(ids, next)
+	}
+	return ids
+}`, ""},
 	{"AG206", "make the generator in the function, with r := rand.New(rand.NewPCG(1, 2)), or draw before the loop", `
 func F(r *rand.Rand, xs []*tensor.Tensor) (total float64) {
 	for range 9 {

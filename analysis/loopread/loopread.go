@@ -37,6 +37,9 @@ func remedy(s *sites.Site) string {
 	if s.Uses == sites.Recorded {
 		return "; give the tensor itself to what records it, which waits for nothing"
 	}
+	if s.Feeds {
+		return ", and the next tensor is made of its value; make it of the tensor, and read after the loop"
+	}
 	if s.Uses&^sites.Printed == sites.Kept {
 		return " (its value is only kept); keep the tensors and read them after the loop"
 	}

@@ -40,6 +40,8 @@ type Site struct {
 	// Timed reports whether the function, or one that it calls, reads a clock. To move the wait would
 	// change what the clock measures.
 	Timed bool
+	// Feeds reports whether Loop makes a tensor of what it has kept of the value, as a text that grows.
+	Feeds bool
 	// Alarms reports whether the value only decides whether to give up, for something that should never
 	// happen.
 	Alarms bool
@@ -155,6 +157,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 					s.Outside = true // a client waits, with a channel of its own, or to read is all that the loop does
 				}
 				s.Outside = s.Outside || isSimulated(pkg, p, l) || isFedBack(pkg, p, l)
+				s.Feeds = s.Feeds || feeds(pkg, p, l)
 				if pkg.GuardOf(p.in, p.Pos, l) == blocking.Rarely {
 					s.Rare |= p.Use
 				} else {
@@ -501,6 +504,26 @@ func isFedBack(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 		return false
 	}
 	return becomesTensor(pkg, map[types.Object]bool{v: true}, l)
+}
+
+// feeds reports whether the value at p is kept, and l makes its next tensor of what it is kept in.
+//
+//	next := scores(tensor.From(tokens)).ArgMax(0).ItemInt()
+//	tokens = append(tokens, next)
+func feeds(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
+	if p.Use != Kept {
+		return false
+	}
+	vars := make(map[types.Object]bool)
+	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil)) {
+		for _, lhs := range cur.Node().(*ast.AssignStmt).Lhs {
+			if v := pkg.Local(lhs); v != nil && isNumbers(v.Type()) {
+				vars[v] = true
+			}
+		}
+		break
+	}
+	return len(vars) > 0 && becomesTensor(pkg, vars, l)
 }
 
 // valueOf returns the expression at p, without conversions.

@@ -141,7 +141,8 @@ func (e *UnstableError) Error() string {
 	for _, l := range e.Lines {
 		fmt.Fprintf(&b, "\n%s", l)
 	}
-	b.WriteString("\nname what may differ with -mask REGEXP, or print it to standard error")
+	b.WriteString("\nname what may differ with -mask REGEXP, or print it to standard error; if it goes on from files of the run before, " +
+		"let it begin anew")
 	return b.String()
 }
 

@@ -273,9 +273,9 @@ func digits(x float64) string {
 }
 
 // Close draws the bar as it is, with the mean rate and the time that it took, and ends its line. It does not wait:
-// what is not known yet is not shown. Behind what waits anyway, such as a validation, it shows the last values. A Bar may
-// be closed again, which does nothing. Defer Close, so that the line ends when the loop is left by a return or a panic,
-// too.
+// what is not known yet is not shown. Behind what waits anyway, such as a validation, it shows the last values. A Bar
+// may be closed again, which does nothing. Defer Close, so that the line ends when the loop is left by a return or a
+// panic, too.
 //
 //asyncgen:api output
 func (b *Bar) Close() {

@@ -239,10 +239,10 @@ func (w *Writer) Series(names ...string) []Series {
 
 func (s *Series) clone() Series { return Series{s.Name, slices.Clone(s.Steps), slices.Clone(s.Values)} }
 
-// Flush waits until all numbers are known that were added before, writes them, and hands them to the system. It returns
-// the first error of all that the Writer has done so far, as Close does, and the Writer goes on. With a Flush before each
-// checkpoint is saved, a run that goes on from one has all numbers of the steps before it, however the program ended.
-// After Close, Flush only returns the error.
+// Flush waits until all numbers are known that were added before, writes them, and hands them to the system. It
+// returns the first error of all that the Writer has done so far, as Close does, and the Writer goes on. With a Flush
+// before each checkpoint is saved, a run that goes on from one has all numbers of the steps before it, however the
+// program ended. After Close, Flush only returns the error.
 //
 //asyncgen:api waitall
 //go:noinline

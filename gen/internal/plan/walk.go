@@ -943,7 +943,7 @@ func (w *walker) builtin(name string, call *ast.CallExpr) {
 	case "append":
 		w.exprs(call.Args)
 		if l, ok := w.elementsOf(call.Args[0]); ok {
-			w.touch(l, call, w.e.write, "changes")
+			w.touch(l, call.Args[0], w.e.write, "changes what is behind")
 		}
 		if call.Ellipsis.IsValid() {
 			if l, ok := w.elementsOf(call.Args[1]); ok {

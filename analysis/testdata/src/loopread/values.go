@@ -56,6 +56,22 @@ func onlyUnknown(l layer, data []Batch) (total float64) {
 	return
 }
 
+func continued(l layer, ids []int64) []int64 {
+	for range 100 {
+		window := ids[max(0, len(ids)-32):]
+		next := l.Forward(tensor.From(window)).Sum().ItemInt() // want `ItemInt waits for the device in each iteration, and the next tensor is made of its value; make it of the tensor, and read after the loop \[AT001\]`
+		ids = append(ids, next)
+	}
+	return ids
+}
+
+func continuedAtOnce(l layer, x []float32) []float32 {
+	for range 100 {
+		x = append(x[1:], float32(l.Forward(tensor.From(x)).Sum().Item())) // want `, and the next tensor is made of its value; `
+	}
+	return x
+}
+
 // Iterators.
 
 func results(data []Batch) iter.Seq[*tensor.Tensor] {
