@@ -36,6 +36,9 @@
 // The generator makes the same of the loop as it stands, with bounded memory:
 // mark the function //asyncgen:kernel.
 //
+// Where the next tensor is made of the value, as of the characters of a text, these stay on the
+// device, too: text = tensor.Concat(1, text, next) in the loop, and text.Int64s() behind it.
+//
 // The rule also reports operations that take a number from the device and wait for it in special
 // cases: RowI64 and SliceI64 of a tracked tensor, and MulF64 and its like with integers. A function
 // that is given to Later.Do waits for what it computes itself, since the backlog knows only of what
