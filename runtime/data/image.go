@@ -16,8 +16,13 @@ import (
 	"strings"
 )
 
-// maxPixels bounds the images that are decoded.
-const maxPixels = 1 << 26
+const (
+	// maxPixels bounds the images that are decoded.
+	maxPixels = 1 << 26
+	// maxPacked bounds the pixels that a byte of a file stands for: 1032 bytes of deflate with pixels of one bit in a
+	// PNG. GIF and JPEG have less.
+	maxPacked = 8 * 1032
+)
 
 // ImageOptions say what images become. Each field may be zero.
 type ImageOptions struct {
@@ -41,14 +46,16 @@ type Images[T uint8 | float32] struct {
 }
 
 // ImageFolder returns the [Dataset] of the images in the folders at the root of files, one for each class, at whatever
-// depth: the files whose names end in .png, .jpg, .jpeg or .gif. An input is channels × height × width of a
-// uint8, or of a float32 from 0 to 1; a target is the number of a class. Transparency is left out, tags that turn a
-// photo are not looked at, and of a GIF with several frames the first one is taken.
+// depth: the files whose names end in .png, .jpg, .jpeg or .gif. Symbolic links to files, and to the folders of classes,
+// are followed, those to folders below are not. An input is channels × height × width of a uint8, or of a float32 from
+// 0 to 1; a target is the number of a class. Transparency is left out, tags that turn a photo are not looked at, and of
+// a GIF with several frames the first one is taken.
 //
 //	set, err := data.ImageFolder[uint8](os.DirFS("flowers"), data.ImageOptions{Height: 64, Width: 64})
 //
 // ImageFolder looks at the names and at the first image. The others are read and decoded when they are needed. An image
-// that can't be decoded, of the wrong size, or of more than 67 million pixels, gives an error then. It panics with a
+// that can't be decoded, of the wrong size, or of more than 67 million pixels, gives an error then, and so does one that
+// is no regular file, or says that it has more pixels than its length can hold. ImageFolder panics with a
 // [tensor.Mistake] if one of height and width is 0 and the other is not, or if one is negative.
 //
 //asyncgen:api control
@@ -78,7 +85,7 @@ func (s *Images[T]) find() error {
 		return err
 	}
 	for _, e := range entries {
-		if !e.IsDir() {
+		if info, err := fs.Stat(s.files, e.Name()); err != nil || !info.IsDir() { // it may be a link, also to nothing
 			continue
 		}
 		err := fs.WalkDir(s.files, e.Name(), func(name string, d fs.DirEntry, err error) error {
@@ -162,6 +169,13 @@ func (s *Images[T]) At(i int, x []T, y []int64) error {
 // is called once.
 func (s *Images[T]) open(i int) (image.Config, func() (image.Image, error), error) {
 	name := s.names[i]
+	info, err := fs.Stat(s.files, name)
+	if err != nil {
+		return image.Config{}, nil, err
+	}
+	if !info.Mode().IsRegular() { // to open a pipe could wait for ever
+		return image.Config{}, nil, fmt.Errorf("%s: it is no regular file", name)
+	}
 	f, err := s.files.Open(name)
 	if err != nil {
 		return image.Config{}, nil, err
@@ -170,6 +184,8 @@ func (s *Images[T]) open(i int) (image.Config, func() (image.Image, error), erro
 	config, _, err := image.DecodeConfig(io.TeeReader(f, &head))
 	if n := size([]int{config.Height, config.Width}); err == nil && (n <= 0 || n > maxPixels) {
 		err = fmt.Errorf("%d×%d pixels, want from 1 to %d", config.Height, config.Width, maxPixels)
+	} else if err == nil && int64(n/maxPacked) > info.Size() {
+		err = fmt.Errorf("%d×%d pixels, which a file of %d bytes can't have", config.Height, config.Width, info.Size())
 	}
 	if err != nil {
 		f.Close()

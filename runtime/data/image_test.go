@@ -10,9 +10,12 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -185,12 +188,28 @@ func TestWrongImages(t *testing.T) {
 	binary.BigEndian.PutUint32(huge[16:], 1<<13)
 	binary.BigEndian.PutUint32(huge[20:], 1<<14)
 	binary.BigEndian.PutUint32(huge[29:], crc32.ChecksumIEEE(huge[12:29]))
+	deep := encoded(t, image.NewNRGBA64(image.Rect(0, 0, 1, 1)), asPNG)
+	wide := slices.Clone(deep.Data)
+	binary.BigEndian.PutUint32(wide[16:], 8000)
+	binary.BigEndian.PutUint32(wide[20:], 8000)
+	binary.BigEndian.PutUint32(wide[29:], crc32.ChecksumIEEE(wide[12:29]))
+	photo := encoded(t, image.NewRGBA(image.Rect(0, 0, 8, 8)), asJPEG).Data
+	copy(photo[bytes.Index(photo, []byte{0xff, 0xc0})+5:], []byte{0x1f, 0x40, 0x1f, 0x40})
+	frame := encoded(t, image.NewPaletted(image.Rect(0, 0, 2, 2), color.Palette{color.Black, color.White}), asGIF).Data
+	for _, at := range []int{6, 8, 13 + bytes.IndexByte(frame[13:], 0x2c) + 5, 13 + bytes.IndexByte(frame[13:], 0x2c) + 7} {
+		binary.LittleEndian.PutUint16(frame[at:], 8000)
+	}
+	cannot := "8000×8000 pixels, which a file of "
 	for text, file := range map[string]*fstest.MapFile{
-		"unknown format":           {Data: []byte("no image")},
-		"not enough pixel data":    {Data: good.Data[:len(good.Data)/2]},
-		"EOF":                      {Data: good.Data[:20]},
-		"16384×8192 pixels, want ": {Data: huge},
-		"the first image has 4×6":  encoded(t, picture(6, 4), asPNG),
+		cannot + strconv.Itoa(len(wide)):  {Data: wide},
+		cannot + strconv.Itoa(len(photo)): {Data: photo},
+		cannot + strconv.Itoa(len(frame)): {Data: frame},
+		"no regular file":                 {Data: good.Data, Mode: fs.ModeNamedPipe},
+		"unknown format":                  {Data: []byte("no image")},
+		"not enough pixel data":           {Data: good.Data[:len(good.Data)/2]},
+		"EOF":                             {Data: good.Data[:20]},
+		"16384×8192 pixels, want ":        {Data: huge},
+		"the first image has 4×6":         encoded(t, picture(6, 4), asPNG),
 	} {
 		set, err := data.ImageFolder[uint8](fstest.MapFS{"a/1.png": good, "a/2.png": file})
 		if err != nil {
@@ -221,4 +240,46 @@ func TestWrongImages(t *testing.T) {
 	}
 	mistake(t, "ImageFolder", func() { _, _ = data.ImageFolder[uint8](fstest.MapFS{}, data.ImageOptions{Width: 1}) })
 	mistake(t, "ImageFolder", func() { _, _ = data.ImageFolder[uint8](fstest.MapFS{}, data.ImageOptions{Width: -1, Height: -1}) })
+}
+
+// A long thin image takes the memory of what it becomes, beside its own.
+func TestThinImage(t *testing.T) {
+	const long = 1 << 18
+	set, err := data.ImageFolder[uint8](fstest.MapFS{"a/1.png": encoded(t, image.NewGray(image.Rect(0, 0, 1, long)), asPNG)},
+		data.ImageOptions{Height: 2, Width: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := allocated(func() { err = set.At(0, make([]uint8, 3*2*256), make([]int64, 1)) })
+	if err != nil || took > 50*long {
+		t.Errorf("%v with %d bytes for %d pixels", err, took, long)
+	}
+}
+
+// Links to folders of classes and to images are followed, and links to nothing are no classes.
+func TestLinkedImages(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	for _, err := range []error{
+		os.MkdirAll(at("real"), 0o777), os.MkdirAll(at("set/b"), 0o777),
+		os.WriteFile(at("real/1.png"), encoded(t, picture(2, 3), asPNG).Data, 0o666),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"set/a": "real", "set/b/2.png": "real/1.png", "set/c": "nowhere"} {
+		if err := os.Symlink(at(to), at(from)); err != nil {
+			t.Skip(err)
+		}
+	}
+	set, err := data.ImageFolder[uint8](os.DirFS(at("set")))
+	if err != nil || !slices.Equal(set.Classes, []string{"a", "b"}) || set.Len() != 2 {
+		t.Fatalf("%d images of %q, %v, want 2 of a and b", set.Len(), set.Classes, err)
+	}
+	for i := range 2 {
+		if err := set.At(i, make([]uint8, 18), make([]int64, 1)); err != nil || set.Class(i) != i {
+			t.Errorf("image %d of class %d: %v", i, set.Class(i), err)
+		}
+	}
 }

@@ -3,13 +3,16 @@ package data
 import "math"
 
 // resized returns a plane of h×w pixels as one of toH×toW: along one axis, then along the other, each new pixel is a
-// weighted mean. The weights are a triangle, as wide as two pixels of the coarser plane.
+// weighted mean. The weights are a triangle, as wide as two pixels of the coarser plane. It takes the memory of the new
+// plane, however long the old one is.
 func resized(plane []uint8, h, w, toH, toW int) []uint8 {
 	if h == toH && w == toW {
 		return plane
 	}
 	columns, rows := taps(w, toW), taps(h, toH)
-	narrow := make([]float32, h*toW)
+	narrow := make([]float32, toW) // a row of the old plane
+	sums := make([]float32, toH*toW)
+	first := 0 // of the new rows that are not complete
 	for y := range h {
 		row := plane[y*w : (y+1)*w]
 		for x, t := range columns {
@@ -17,22 +20,23 @@ func resized(plane []uint8, h, w, toH, toW int) []uint8 {
 			for i, weight := range t.weights {
 				sum += weight * float32(row[t.first+i])
 			}
-			narrow[y*toW+x] = sum
+			narrow[x] = sum
+		}
+		for to := first; to < toH && rows[to].first <= y; to++ {
+			t := rows[to]
+			if y >= t.first+len(t.weights) {
+				first = to + 1
+				continue
+			}
+			weight, line := t.weights[y-t.first], sums[to*toW:][:toW]
+			for x, v := range narrow {
+				line[x] += weight * v
+			}
 		}
 	}
 	out := make([]uint8, toH*toW)
-	sums := make([]float32, toW)
-	for y, t := range rows {
-		clear(sums)
-		for i, weight := range t.weights {
-			row := narrow[(t.first+i)*toW:][:toW]
-			for x, v := range row {
-				sums[x] += weight * v
-			}
-		}
-		for x, v := range sums {
-			out[y*toW+x] = uint8(min(max(v+0.5, 0), 255))
-		}
+	for i, v := range sums {
+		out[i] = uint8(min(max(v+0.5, 0), 255))
 	}
 	return out
 }
