@@ -14,8 +14,13 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-// maxIDX bounds the number of elements of a file in the format IDX.
-const maxIDX = 1 << 31
+const (
+	// maxIDX bounds the number of elements of a file in the format IDX.
+	maxIDX = 1 << 31
+	// maxUnpacked and maxPacking bound the elements of a compressed file: they may take so many bytes, and more if the
+	// file becomes no more than so many times longer.
+	maxUnpacked, maxPacking = 1 << 30, 20
+)
 
 // ReadIDXFile returns the array in a file in the format IDX, the one of MNIST, which may be compressed with gzip.
 // The elements of the file may be of any type whose numbers are all numbers of T: bytes, for example, can be read as
@@ -32,7 +37,7 @@ func ReadIDXFile[T device.Element](name string) (Array[T], error) {
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		size = info.Size()
 	}
-	a, err := readIDX[T](f, size)
+	a, err := readIDX[T](f, size, maxUnpacked)
 	if err != nil {
 		return Array[T]{}, fmt.Errorf("data: read %s: %w", name, err)
 	}
@@ -41,26 +46,30 @@ func ReadIDXFile[T device.Element](name string) (Array[T], error) {
 
 // ReadIDX returns the array that r has in the format IDX, as [ReadIDXFile] does. It reads up to the end of r. It
 // returns an error if r has less or more than it announces, or more than 2^31 elements, or is in another format.
-// Memory is taken as elements arrive, whatever number of them is announced.
+// Memory is taken as elements arrive, whatever number of them is announced. If they take more than 1 GiB, a compressed r
+// may become no more than 20 times longer: a small one that becomes huge is an error.
 //
 //asyncgen:api control
 func ReadIDX[T device.Element](r io.Reader) (Array[T], error) {
-	a, err := readIDX[T](r, math.MaxInt64)
+	a, err := readIDX[T](r, math.MaxInt64, maxUnpacked)
 	if err != nil {
 		return Array[T]{}, fmt.Errorf("data: read IDX: %w", err)
 	}
 	return a, nil
 }
 
-// readIDX reads from r, which has no more than the given number of bytes.
-func readIDX[T device.Element](r io.Reader, most int64) (a Array[T], err error) {
-	b := bufio.NewReaderSize(r, 1<<16)
+// readIDX reads from r, which has no more than the given number of bytes. Unpacked is maxUnpacked, but for tests.
+func readIDX[T device.Element](r io.Reader, most, unpacked int64) (a Array[T], err error) {
+	packed := &counter{r: r}
+	b := bufio.NewReaderSize(packed, 1<<16)
+	isPacked := false
 	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(b)
 		if err != nil {
 			return a, err
 		}
 		defer z.Close()
+		isPacked = true
 		b = bufio.NewReaderSize(z, 1<<16)
 		most = min(most, math.MaxInt64/1100) * 1100 // no byte of gzip stands for more
 	}
@@ -91,7 +100,12 @@ func readIDX[T device.Element](r io.Reader, most int64) (a Array[T], err error) 
 			return a, err
 		}
 		if len(data)+len(some)/width > cap(data) {
-			data = append(make([]T, 0, min(n, 2*cap(data))), data...)
+			more := min(n, 2*cap(data))
+			isLarge := int64(more)*int64(device.DTypeOf[T]().Size()) > unpacked
+			if isPacked && isLarge && int64(more)*int64(width) > maxPacking*packed.n {
+				return a, fmt.Errorf("%d compressed bytes become %d or more: uncompress it first", packed.n, len(data)*width)
+			}
+			data = append(make([]T, 0, more), data...)
 		}
 		data = decode(data, some)
 	}
@@ -101,6 +115,18 @@ func readIDX[T device.Element](r io.Reader, most int64) (a Array[T], err error) 
 		return a, err
 	}
 	return Array[T]{Data: data, Shape: shape}, nil
+}
+
+// A counter counts the bytes that are read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // readIDXHead reads the type of the elements and the shape.
