@@ -83,14 +83,18 @@ func (a Array[T]) must(name string) {
 	}
 }
 
-// size is the number of elements of a shape, or -1 if there is no such shape.
+// size is the number of elements of a shape, or -1 if no tensor has it.
 func size(shape []int) int {
-	n := 1
+	n, isEmpty := 1, false
 	for _, d := range shape {
-		if d < 0 || d > 0 && n > math.MaxInt/d {
+		if d < 0 || n > math.MaxInt/16/max(d, 1) { // also if there are no elements: strides are products, too
 			return -1
 		}
-		n *= d
+		n *= max(d, 1)
+		isEmpty = isEmpty || d == 0
+	}
+	if isEmpty {
+		return 0
 	}
 	return n
 }

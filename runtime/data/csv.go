@@ -98,7 +98,7 @@ func readCSV(r io.Reader, o CSVOptions) (*Table, error) {
 				v, err := strconv.ParseFloat(strings.TrimSpace(fields[c]), 32)
 				if err != nil {
 					line, column := in.FieldPos(c)
-					return fmt.Errorf("line %d, column %d (%s): %q is no number that float32 has", line, column, names[c], fields[c])
+					return fmt.Errorf("line %d, column %d (%s): %q is no number that float32 has", line, column, shown(names[c]), shown(fields[c]))
 				}
 				a.to.Data = append(a.to.Data, float32(v))
 			}
@@ -131,6 +131,19 @@ func readCSV(r io.Reader, o CSVOptions) (*Table, error) {
 	return &t.Table, nil
 }
 
+const (
+	maxShown  = 100 // bytes of a text from a file in an error
+	maxListed = 20  // names of columns in an error
+)
+
+// shown is what an error shows of a text from a file.
+func shown(text string) string {
+	if len(text) > maxShown {
+		return text[:maxShown] + "..."
+	}
+	return text
+}
+
 // columns are those of a Table in its file.
 type columns struct {
 	Table
@@ -143,7 +156,11 @@ func newTable(names []string, o CSVOptions) (*columns, int, error) {
 	find := func(name string) (int, error) {
 		i := slices.Index(names, name)
 		if i < 0 {
-			return 0, fmt.Errorf("there is no column %q among %q", name, names)
+			var list []string
+			for _, n := range names[:min(len(names), maxListed)] {
+				list = append(list, shown(n))
+			}
+			return 0, fmt.Errorf("there is no column %q among the %d: %q", name, len(names), list)
 		}
 		if slices.Contains(names[i+1:], name) {
 			return 0, fmt.Errorf("there are two columns %q", name)

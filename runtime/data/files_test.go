@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -241,7 +242,7 @@ func TestWrongCSV(t *testing.T) {
 		{"1e60\n", "line 1, column 1 (0)", data.CSVOptions{NoHeader: true}},
 		{"a,b\n1,2\n3\n", "line 3: wrong number of fields", data.CSVOptions{}},
 		{"a,b\n1,\"2\n", `parse error`, data.CSVOptions{}},
-		{"a,b\n", `no column "c" among ["a" "b"]`, data.CSVOptions{Class: "c"}},
+		{"a,b\n", `no column "c" among the 2: ["a" "b"]`, data.CSVOptions{Class: "c"}},
 		{"a,b\n", `no column "c"`, data.CSVOptions{Targets: []string{"c"}}},
 		{"a,b\n", `no column "c"`, data.CSVOptions{Columns: []string{"c"}}},
 		{"a,a\n", `two columns "a"`, data.CSVOptions{Columns: []string{"a"}}},
@@ -261,6 +262,48 @@ func TestWrongCSV(t *testing.T) {
 	if _, err := data.ReadCSVFile("nowhere.csv"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
+}
+
+// Errors show only a part of what a file has.
+func TestLongCSV(t *testing.T) {
+	long := strings.Repeat("x", 1<<16)
+	for text, class := range map[string]string{
+		"a\n" + long + "\n":                    "",
+		long + "\nx\n":                         "",
+		long + "," + long + "\nx\n":            "a",
+		strings.Repeat("b,", 1<<16) + "b\n1\n": "a",
+	} {
+		if _, err := data.ReadCSV(strings.NewReader(text), data.CSVOptions{Class: class}); err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%.20q...: %.2000v", text, err)
+		}
+	}
+}
+
+// A small file that becomes huge when it is uncompressed is refused, and one that is as large is not.
+func TestPackedIDX(t *testing.T) {
+	const n = 1 << 20
+	for _, c := range []struct {
+		file  []byte
+		taken bool
+	}{
+		{zipped(t, idx(t, 0x08, []int{n}, make([]byte, n))), false},
+		{idx(t, 0x08, []int{n}, make([]byte, n)), true},
+		{zipped(t, idx(t, 0x08, []int{n}, noise(n))), true},
+		{zipped(t, idx(t, 0x08, []int{n / 16}, make([]byte, n/16))), true},
+	} {
+		var err error
+		took := allocated(func() { _, err = data.ReadIDXLimited[float64](bytes.NewReader(c.file), n) })
+		if (err == nil) != c.taken || !c.taken && (took > 4*n || !strings.Contains(err.Error(), "uncompress")) {
+			t.Errorf("%d bytes, taken %v: %v with %d bytes", len(c.file), c.taken, err, took)
+		}
+	}
+}
+
+// noise is bytes that can't be compressed.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(b)
+	return b
 }
 
 // FuzzCSV: whatever a file has, it is read or refused, and what is read can be given to a loader.

@@ -60,7 +60,7 @@ type Position struct {
 
 // NewLoader returns a Loader of batches of the given number of samples, at position 0 of epoch 0. The last batch of an
 // epoch has the samples that are left, unless options say otherwise. It panics with a [tensor.Mistake] if batch is less
-// than 1, an option is negative, or there is no tensor of the shape of a batch.
+// than 1, the length of set or an option is negative, or there is no tensor of the shape of a batch.
 //
 //asyncgen:api control
 func NewLoader[X, Y device.Element](set Dataset[X, Y], batch int, options ...Options) *Loader {
@@ -71,10 +71,14 @@ func NewLoader[X, Y device.Element](set Dataset[X, Y], batch int, options ...Opt
 	if o.Workers < 0 || o.Prefetch < 0 {
 		wrong("NewLoader", "%d workers, %d batches in advance, want 0 or more", o.Workers, o.Prefetch)
 	}
-	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	n := set.Len()
+	if n < 0 {
+		wrong("NewLoader", "a set of %d samples", n)
+	}
+	o.Workers = min(cmp.Or(o.Workers, runtime.GOMAXPROCS(0)), max(n, 1))
 	o.Prefetch = cmp.Or(o.Prefetch, 2)
-	l := &Loader{options: o, batch: batch, samples: set.Len(), position: Position{Seed: o.Seed}}
-	l.room = rooms(set, min(batch, l.samples))
+	l := &Loader{options: o, batch: batch, samples: n, position: Position{Seed: o.Seed}}
+	l.room = rooms(set, min(batch, n))
 	return l
 }
 
@@ -216,19 +220,12 @@ func (l *Loader) move(to Position) {
 	l.position = to
 }
 
-// order returns the numbers of the samples in the order of the epoch, those from batch on.
+// order returns the numbers of the samples in the order of the epoch, or nil if that is their own.
 func (l *Loader) order() []int {
-	var order []int
-	if l.options.Shuffle {
-		order = random(l.position.Seed, l.position.Epoch).Perm(l.samples)
-	} else {
-		order = make([]int, l.samples)
-		for i := range order {
-			order[i] = i
-		}
+	if !l.options.Shuffle {
+		return nil // a set may have more samples than memory has numbers
 	}
-	order = order[:min(l.Len()*l.batch, l.samples)]
-	return order[min(l.position.Batch*l.batch, len(order)):]
+	return random(l.position.Seed, l.position.Epoch).Perm(l.samples)
 }
 
 // format is the first byte of what MarshalBinary writes.

@@ -281,10 +281,21 @@ func mistake(t *testing.T, name string, f func()) {
 	f()
 }
 
+// shaped is a data set of inputs of a shape.
+type shaped struct{ shape []int }
+
+func (s shaped) Len() int                             { return 3 }
+func (s shaped) Shapes() (x, y []int)                 { return s.shape, nil }
+func (s shaped) At(i int, x []uint8, y []uint8) error { return nil }
+
 func TestMistakes(t *testing.T) {
 	set := counted{n: 6}
 	mistake(t, "NewLoader", func() { load(set, 0, data.Options{}) })
 	mistake(t, "NewLoader", func() { load(set, 1, data.Options{Workers: -1}) })
+	mistake(t, "NewLoader", func() { load(counted{n: -1}, 1, data.Options{}) })
+	for _, shape := range [][]int{{-1}, {1 << 62}, {1 << 62, 0}, {0, 1 << 62}, {0, 1 << 40, 1 << 40}} {
+		mistake(t, "NewLoader", func() { data.NewLoader[uint8, uint8](shaped{shape}, 2) })
+	}
 	mistake(t, "NewLoader", func() { load(set, 1, data.Options{Prefetch: -1}) })
 	mistake(t, "NewLoader", func() { data.NewLoader[float32, int64](set, 1, data.Options{}, data.Options{}) })
 	mistake(t, "All", func() {
@@ -573,4 +584,33 @@ func TestFailedCopies(t *testing.T) {
 		}
 	}
 	_ = asyncrt.Synchronize(far)
+}
+
+// numbers is a data set whose targets are their numbers.
+type numbers struct{ n int }
+
+func (s numbers) Len() int             { return s.n }
+func (s numbers) Shapes() (x, y []int) { return []int{0}, nil }
+func (s numbers) At(i int, x []uint8, y []int64) error {
+	y[0] = int64(i)
+	return nil
+}
+
+// A set may have any number of samples: a loader that doesn't shuffle takes no memory for each.
+func TestHugeSet(t *testing.T) {
+	const n = 1 << 40
+	l := data.NewLoader[uint8, int64](numbers{n}, 2, data.Options{Workers: 1<<62 + 1})
+	l.Seek(data.Position{Batch: n/2 - 3})
+	var got []int64
+	took := allocated(func() {
+		for b, err := range l.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, b.Y.Int64s()...)
+		}
+	})
+	if want := []int64{n - 6, n - 5, n - 4, n - 3, n - 2, n - 1}; !slices.Equal(got, want) || took > 1<<20 {
+		t.Errorf("%v with %d bytes, want %v", got, took, want)
+	}
 }

@@ -62,7 +62,8 @@ func (m *memory[X, Y]) tensors(dev device.Device) Batch {
 type maker struct {
 	l       *Loader
 	caller  uintptr // the line of the loop, for what workers enqueue
-	order   []int   // the samples of batches that nobody makes yet
+	order   []int   // of the samples; nil: as they come
+	at, end int     // the places in order of what nobody makes yet
 	batches []*task // in the making or made, in order
 	parts   chan part
 	workers sync.WaitGroup
@@ -71,30 +72,39 @@ type maker struct {
 
 // A task is a batch in the making.
 type task struct {
-	samples []int
-	room    func() room   // the same each time, made by the first worker
-	left    atomic.Int64  // parts that are not filled
-	done    chan struct{} // closed when batch is there, or err
-	close   func()        // closes done
-	batch   Batch
+	order []int         // of the maker
+	at, n int           // the places in it
+	room  func() room   // the same each time, made by the first worker
+	left  atomic.Int64  // parts that are not filled
+	done  chan struct{} // closed when batch is there, or err
+	close func()        // closes done
+	batch Batch
 
-	mu  sync.Mutex // guards the rest
-	at  int        // the first place that failed
-	err error      // why; a *panicked if the dataset panicked
+	mu     sync.Mutex // guards the rest
+	failed int        // the first place that failed
+	err    error      // why; a *panicked if the dataset panicked
+}
+
+// sample returns the number of the sample at a place of the batch.
+func (t *task) sample(place int) int {
+	if t.order == nil {
+		return t.at + place
+	}
+	return t.order[t.at+place]
 }
 
 // wants reports whether the sample at a place matters: the error of the batch is that of the first one that fails.
 func (t *task) wants(place int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.err == nil || place < t.at
+	return t.err == nil || place < t.failed
 }
 
 func (t *task) fail(place int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err == nil || place < t.at {
-		t.at, t.err = place, err
+	if t.err == nil || place < t.failed {
+		t.failed, t.err = place, err
 	}
 }
 
@@ -119,11 +129,12 @@ func (p *panicked) Unwrap() error {
 
 // start returns a maker at work on the batches from the position on.
 func (l *Loader) start() *maker {
-	m := &maker{l: l, caller: engine.Caller(), order: l.order()}
+	m := &maker{l: l, caller: engine.Caller(), order: l.order(), end: min(l.Len()*l.batch, l.samples)}
+	m.at = min(l.position.Batch*l.batch, m.end)
 	ahead := min(l.options.Prefetch, l.Len()-l.position.Batch)
 	m.parts = make(chan part, (ahead+1)*m.partsOf(l.batch))
 	caller := engine.Caller()
-	for range min(l.options.Workers, len(m.order)) {
+	for range min(l.options.Workers, m.end-m.at) {
 		m.workers.Go(func() { engine.ActFor(caller, m.work) })
 	}
 	for range ahead {
@@ -138,16 +149,16 @@ func (m *maker) partsOf(n int) int { return min(n, 2*m.l.options.Workers) }
 
 // begin hands the next batch, if there is one, to the workers. It doesn't wait: parts has room for all that is begun.
 func (m *maker) begin() {
-	n := min(m.l.batch, len(m.order))
+	n := min(m.l.batch, m.end-m.at)
 	if n == 0 {
 		return
 	}
 	parts := m.partsOf(n)
-	t := &task{samples: m.order[:n], done: make(chan struct{})}
+	t := &task{order: m.order, at: m.at, n: n, done: make(chan struct{})}
 	t.close = sync.OnceFunc(func() { close(t.done) })
 	t.room = sync.OnceValue(func() room { return m.l.room(n) })
 	t.left.Store(int64(parts))
-	m.order = m.order[n:]
+	m.at += n
 	m.batches = append(m.batches, t)
 	for i := range parts {
 		m.parts <- part{t, i * n / parts, (i + 1) * n / parts}
@@ -198,8 +209,8 @@ func (m *maker) fill(p part) {
 	t.try(&at, func() {
 		room := t.room()
 		for ; at < p.hi && !m.stopped.Load() && t.wants(at); at++ {
-			if err := room.fill(at, t.samples[at]); err != nil {
-				t.fail(at, fmt.Errorf("data: sample %d: %w", t.samples[at], err))
+			if err := room.fill(at, t.sample(at)); err != nil {
+				t.fail(at, fmt.Errorf("data: sample %d: %w", t.sample(at), err))
 				return
 			}
 		}
@@ -207,7 +218,7 @@ func (m *maker) fill(p part) {
 	if t.left.Add(-1) > 0 {
 		return
 	}
-	if at = 0; t.wants(len(t.samples)) && !m.stopped.Load() {
+	if at = 0; t.wants(t.n) && !m.stopped.Load() {
 		t.try(&at, func() {
 			engine.OnBehalf(m.caller, func() { t.batch = t.room().tensors(m.l.options.Device) })
 		})
