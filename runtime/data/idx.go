@@ -46,8 +46,8 @@ func ReadIDXFile[T device.Element](name string) (Array[T], error) {
 
 // ReadIDX returns the array that r has in the format IDX, as [ReadIDXFile] does. It reads up to the end of r. It
 // returns an error if r has less or more than it announces, or more than 2^31 elements, or is in another format.
-// Memory is taken as elements arrive, whatever number of them is announced. If they take more than 1 GiB, a compressed r
-// may become no more than 20 times longer: a small one that becomes huge is an error.
+// Memory is taken as elements arrive, whatever number of them is announced. If they take more than 1 GiB, a compressed
+// r may become no more than 20 times longer: a small one that becomes huge is an error.
 //
 //asyncgen:api control
 func ReadIDX[T device.Element](r io.Reader) (Array[T], error) {

@@ -46,16 +46,16 @@ type Images[T uint8 | float32] struct {
 }
 
 // ImageFolder returns the [Dataset] of the images in the folders at the root of files, one for each class, at whatever
-// depth: the files whose names end in .png, .jpg, .jpeg or .gif. Symbolic links to files, and to the folders of classes,
-// are followed, those to folders below are not. An input is channels × height × width of a uint8, or of a float32 from
-// 0 to 1; a target is the number of a class. Transparency is left out, tags that turn a photo are not looked at, and of
-// a GIF with several frames the first one is taken.
+// depth: the files whose names end in .png, .jpg, .jpeg or .gif. Symbolic links to files, and to the folders of
+// classes, are followed, those to folders below are not. An input is channels × height × width of a uint8, or of a
+// float32 from 0 to 1; a target is the number of a class. Transparency is left out, tags that turn a photo are not
+// looked at, and of a GIF with several frames the first one is taken.
 //
 //	set, err := data.ImageFolder[uint8](os.DirFS("flowers"), data.ImageOptions{Height: 64, Width: 64})
 //
 // ImageFolder looks at the names and at the first image. The others are read and decoded when they are needed. An image
-// that can't be decoded, of the wrong size, or of more than 67 million pixels, gives an error then, and so does one that
-// is no regular file, or says that it has more pixels than its length can hold. ImageFolder panics with a
+// that can't be decoded, of the wrong size, or of more than 67 million pixels, gives an error then, and so does one
+// that is no regular file, or says that it has more pixels than its length can hold. ImageFolder panics with a
 // [tensor.Mistake] if one of height and width is 0 and the other is not, or if one is negative.
 //
 //asyncgen:api control

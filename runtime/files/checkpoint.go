@@ -267,7 +267,8 @@ const (
 // Save writes a checkpoint with the given number, which is usually that of steps that were made, and from 0 on. Then it
 // removes those that are not among the last that are to be kept: of this number and below. Save first waits for a
 // SaveAsync before it, and returns its error, too. It waits until all values have been computed, and returns the
-// *asyncrt.OpError of one that failed without writing anything.
+// *asyncrt.OpError of one that failed without writing anything. It panics with a [tensor.Mistake] if a parameter or
+// buffer is frozen, which no Resume could set: keep the part with it out of the model by the tag `nn:"-"`.
 //
 //asyncgen:api save
 //go:noinline
@@ -322,7 +323,9 @@ func (c *Checkpoints) snapshot(step int) (about description, tensors map[string]
 	}
 	about = description{Version: version, Step: step, Devices: map[string]string{}}
 	tensors = map[string]*tensor.Tensor{}
-	for _, s := range c.slots() {
+	slots := c.slots()
+	mustSet("Save", slots)
+	for _, s := range slots {
 		if tensors[s.name] != nil {
 			wrong("Save", "two parts are called %q", s.name)
 		}
@@ -397,7 +400,7 @@ func removeUnfinished(dir string) error {
 	}
 	for _, e := range list {
 		name, isUnfinished := unfinished(e.Name())
-		if _, ok := stepOf(name); !ok || !isUnfinished {
+		if _, ok := stepOf(name); !ok || !isUnfinished || e.IsDir() { // folders are not ours
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -433,7 +436,7 @@ func stepsIn(dir string) ([]int, error) {
 	}
 	var steps []int
 	for _, e := range list {
-		if step, ok := stepOf(e.Name()); ok {
+		if step, ok := stepOf(e.Name()); ok && !e.IsDir() {
 			steps = append(steps, step)
 		}
 	}
@@ -585,6 +588,7 @@ func (c *Checkpoints) Load(path string) (step int, err error) {
 // load gives the parts the values in f.
 func (c *Checkpoints) load(f *File, about description) (err error) {
 	p, infos := part{path: f.path, slots: c.slots()}, f.infos("")
+	mustSet("Load", p.slots)
 	p.slots = slices.DeleteFunc(p.slots, func(s slot) bool { // cells may have no value on both sides
 		_, hasValue := infos[s.name]
 		return s.isOpen && s.cell != nil && !hasValue

@@ -232,7 +232,7 @@ func TestLatest(t *testing.T) {
 	}
 	must(t, os.WriteFile(path(4), nil, 0o666))
 	must(t, os.WriteFile(path(3), nil, 0o666))
-	if step, err := start(dir, "SGD", 3).run.Resume(); step != 0 || err == nil || strings.Count(err.Error(), "files: ") != 4 {
+	if step, err := start(dir, "SGD", 3).run.Resume(); step != 0 || err == nil || strings.Count(err.Error(), "files: ") != 3 {
 		t.Errorf("Resume from damaged files only: %d, %v", step, err)
 	}
 	if os.Symlink(filepath.Join(dir, "nothing"), path(9)) == nil {
@@ -485,5 +485,128 @@ func TestResumeElsewhere(t *testing.T) {
 	step(again, opt)
 	for i := range 2 {
 		mustBeSame(t, fmt.Sprint("replica ", i), named(again.Replica(i)), named(m.Replica(i)))
+	}
+}
+
+// A folder of others may have folders with names of ours: they are none of our files.
+func TestFoldersOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"step-0000000003.safetensors", "step-0000000004.safetensors.unfinished-0123abcd", "step-0000000009.safetensors"} {
+		must(t, os.MkdirAll(filepath.Join(dir, name, "x"), 0o777))
+	}
+	n := 1
+	run := files.NewCheckpoints(dir, files.Parts{"n": &n}, files.CheckpointOptions{Keep: 1})
+	for step := 5; step < 7; step++ {
+		must(t, run.Save(step))
+	}
+	if step, err := run.Resume(); step != 6 || err != nil {
+		t.Errorf("Resume: %d, %v", step, err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 4 {
+		t.Errorf("the folder has %v, %v", list, err)
+	}
+}
+
+// What is frozen could not get its value back, so it is no part of a checkpoint. Load changes nothing of such a model.
+func TestFrozen(t *testing.T) {
+	dir := t.TempDir()
+	x := tensor.Ones(2, 3)
+	type model struct{ A, B nn.Module }
+	m := &model{nn.Dense(6), nn.Dense(5)}
+	m.A.Forward(x)
+	m.B.Forward(x)
+	path := filepath.Join(dir, "m.safetensors")
+	must(t, files.Save(path, m))
+	m.B = nn.Frozen(m.B)
+	m.A.Params()[0].Set(tensor.Zeros(3, 6))
+	must(t, files.Save(filepath.Join(dir, "frozen.safetensors"), m))
+	want := named(m)
+	mistake(t, "b.weight\" is frozen", func() { _ = files.Load(path, m) })
+	mustBeSame(t, "after Load", named(m), want)
+	run := files.NewCheckpoints(filepath.Join(dir, "run"), files.Parts{"m": m})
+	mistake(t, "m.b.weight\" is frozen", func() { _ = run.Save(1) })
+	b := nn.NewBuffer(tensor.Ones(1))
+	mistake(t, "is frozen", func() { _ = files.NewCheckpoints(dir, files.Parts{"b": b.Frozen()}).SaveAsync(1) })
+	must(t, files.NewCheckpoints(dir, files.Parts{"b": b}).Save(1))
+	mistake(t, "is frozen", func() { _, _ = files.NewCheckpoints(dir, files.Parts{"b": b.Frozen()}).Resume() })
+}
+
+// Layers without weights yet know how many outputs they have: weights of other layers are no weights of theirs.
+func TestOtherLayers(t *testing.T) {
+	dir := t.TempDir()
+	x := map[string]*tensor.Tensor{
+		"vectors": tensor.Ones(2, 6), "images": tensor.Ones(2, 4, 5, 5), "steps": tensor.Ones(2, 4, 6), "words": tensor.From([]int64{1, 2}),
+	}
+	for _, c := range []struct {
+		input       string
+		saved, want nn.Module
+		n           int      // of tensors that don't fit
+		wrong       []string // what is said of some
+	}{
+		{"vectors", nn.Dense(6), nn.Dense(7), 2, []string{`"bias" has the shape [6] in the file, want [7]`,
+			`"weight" has the shape [6 6] in the file, want [? 7]`}},
+		{"images", nn.Conv2D(6, tensor.Pair{3, 3}, tensor.Conv{}), nn.Conv2D(6, tensor.Pair{5, 3}, tensor.Conv{}), 1,
+			[]string{`"weight" has the shape [6 4 3 3] in the file, want [6 ? 5 3]`}},
+		{"images", nn.ConvTranspose2D(6, tensor.Pair{3, 3}, tensor.ConvTranspose{}), nn.ConvTranspose2D(8, tensor.Pair{3, 3}, tensor.ConvTranspose{}), 2,
+			[]string{`"weight" has the shape [4 6 3 3] in the file, want [? 8 3 3]`}},
+		{"words", nn.Embedding(9, 4), nn.Embedding(8, 4), 1, []string{`"weight" has the shape [9 4] in the file, want [8 4]`}},
+		{"vectors", nn.PReLU(6), nn.PReLU(1), 1, []string{`"weight" has the shape [6] in the file, want [1]`}},
+		{"steps", nn.Bidirectional(nn.LSTM(3, 2)), nn.Bidirectional(nn.LSTM(4, 2)), 16, []string{
+			`"bias_hh_l1_reverse" has the shape [12] in the file, want [16]`,
+			`"weight_ih_l0" has the shape [6 12] in the file, want [? 16]`,
+			`"weight_ih_l1_reverse" has the shape [6 12] in the file, want [8 16]`}},
+		{"steps", nn.GRU(3, 1), nn.RNN(3, 1), 4, []string{`"weight_hh_l0" has the shape [3 9] in the file, want [3 3]`}},
+	} {
+		c.saved.Forward(x[c.input])
+		path := filepath.Join(dir, "x.safetensors")
+		must(t, files.Save(path, c.saved))
+		again := nn.Clone(c.want)
+		for _, m := range []nn.Module{c.want, again} {
+			err := files.Load(path, m)
+			var mismatch *files.MismatchError
+			if !errors.As(err, &mismatch) || len(mismatch.Wrong) != c.n || len(mismatch.Missing)+len(mismatch.Unexpected) > 0 {
+				t.Fatalf("%v into %v: %v", c.saved, c.want, err)
+			}
+			for _, text := range c.wrong {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%v into %v: %v, want %s", c.saved, c.want, err, text)
+				}
+			}
+		}
+		c.want.Forward(x[c.input]) // it has drawn its own weights, which fit
+		must(t, files.Save(path, c.want))
+		must(t, files.Load(path, again))
+		mustBeSame(t, "loaded", named(again), named(c.want))
+	}
+}
+
+// A layer that gets some of its weights from a file draws the others at its first Forward.
+func TestPartOfLayer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.safetensors")
+	for _, name := range []string{"weight", "bias", "running_var", "running_mean"} {
+		for _, c := range []struct {
+			m nn.Module
+			x *tensor.Tensor
+		}{
+			{nn.Dense(3), tensor.Ones(2, 3)}, {nn.Conv1D(3, 1, tensor.Conv{}), tensor.Ones(2, 3, 4)}, {nn.LayerNorm(), tensor.Ones(2, 3)},
+			{nn.BatchNorm(), tensor.Randn(4, 3)}, {nn.GroupNorm(1), tensor.Ones(2, 3)},
+		} {
+			whole := nn.Clone(c.m)
+			whole.Forward(c.x)
+			value := named(whole)[name]
+			if value == nil {
+				continue
+			}
+			value = value.AddScalar(7)
+			must(t, files.Write(path, map[string]*tensor.Tensor{name: value}, nil))
+			must(t, files.Load(path, c.m, files.LoadOptions{Partial: true}))
+			c.m.Forward(c.x)
+			if strings.HasPrefix(name, "running") { // it has moved
+				continue
+			}
+			if got := named(c.m)[name]; bits(got) != bits(value) {
+				t.Errorf("%v: %s is %v, want %v", c.m, name, got, value)
+			}
+		}
 	}
 }

@@ -204,8 +204,9 @@ type LoadOptions struct {
 // Load gives the parameters and buffers of a model the values that a file has for their names: see [nn.Named]. The file
 // is safetensors, or the index of its shards, whose name ends with ".json". All names must be the same, and shapes and
 // element types those of the present values; if not, Load returns a [*MismatchError] that lists all differences. A
-// parameter without a value yet, as layers have before their first Forward, takes any shape, and is put on the default
-// device. Others stay on their devices. On any error the model is left as it was.
+// parameter without a value yet, as layers have before their first Forward, takes any shape that the layer can have,
+// see [tensor.LazyParam], and is put on the default device. Others stay on their devices. On any error the model is
+// left as it was. Load panics with a [tensor.Mistake], and changes nothing, if a parameter or buffer is frozen.
 //
 // PyTorch's weight of a Linear has the shape (out, in), where [nn.Dense] has (in, out). Map is for that:
 //
@@ -228,6 +229,7 @@ func Load(path string, m any, options ...LoadOptions) error {
 		p.slots = append(p.slots, cellSlot(name, c))
 		ofModel[name] = true
 	}
+	mustSet("Load", p.slots)
 	f, err := Open(path)
 	if err != nil {
 		return err
@@ -338,11 +340,11 @@ type slot struct {
 	turn turn
 	cell tensor.Cell // nil: it is a value of the program
 
-	isOpen bool         // it takes any shape and element type
+	isOpen bool         // it takes any element type, and lengths where shape has -1
 	dtype  device.DType // what it takes if it is not open
-	shape  device.Shape
-	float  bool // if it is open, it takes floating-point numbers only
-	bytes  bool // so, too, but any number of bytes
+	shape  device.Shape // nil: any shape
+	float  bool         // if it is open, it takes floating-point numbers only
+	bytes  bool         // so, too, but any number of bytes
 
 	get func() (*tensor.Tensor, error) // a handle of its own, or nil if there is no value
 	set func(t *tensor.Tensor) error   // t is on the CPU, unless it is for a cell
@@ -365,7 +367,12 @@ func cellSlot(name string, c tensor.Cell) slot {
 		defer tensor.Dead(v)
 		s.dtype, s.shape = v.DType(), v.Shape()
 	}
-	_, s.float = c.(*tensor.Param)
+	if p, ok := c.(*tensor.Param); ok {
+		s.float = true
+		if s.isOpen {
+			s.shape = p.Awaits()
+		}
+	}
 	s.get = func() (*tensor.Tensor, error) {
 		if !isSet(c) {
 			return nil, nil
@@ -379,6 +386,23 @@ func cellSlot(name string, c tensor.Cell) slot {
 	return s
 }
 
+// mustSet panics, about the function with the given name, if a cell is frozen: it can't be given a value.
+func mustSet(name string, slots []slot) {
+	for _, s := range slots {
+		if c, ok := s.cell.(interface{ IsFrozen() bool }); ok && c.IsFrozen() {
+			wrong(name, "%s is frozen: give the model its values before nn.Frozen, or keep that part out by the tag `nn:\"-\"`", quoted(s.name))
+		}
+	}
+}
+
+// takes reports whether s can have a value of a shape.
+func (s *slot) takes(shape device.Shape) bool {
+	return s.shape == nil && s.isOpen || slices.EqualFunc(s.shape, shape, func(want, n int) bool { return want == n || want < 0 })
+}
+
+// wantedShape is the shape in an error.
+func (s *slot) wantedShape() string { return strings.ReplaceAll(s.shape.String(), "-1", "?") }
+
 // check returns a MismatchError if the slots cannot have such values.
 func (p *part) check(all map[string]Info) error {
 	e := &MismatchError{Path: p.path}
@@ -390,8 +414,8 @@ func (p *part) check(all map[string]Info) error {
 		case !ok:
 			e.Missing = append(e.Missing, s.name)
 			continue
-		case !s.isOpen && !s.shape.Equal(t.Shape):
-			e.Wrong = append(e.Wrong, fmt.Sprintf("%s has the shape %v in the file, want %v", quoted(s.name), t.Shape, s.shape))
+		case !s.takes(t.Shape):
+			e.Wrong = append(e.Wrong, fmt.Sprintf("%s has the shape %v in the file, want %s", quoted(s.name), t.Shape, s.wantedShape()))
 		}
 		isRight, want := s.dtype == t.DType, s.dtype.String()
 		switch {

@@ -268,15 +268,20 @@ func TestMistakes(t *testing.T) {
 		`files: NewCheckpoints: -1 checkpoints`:  func() { files.NewCheckpoints("", nil, files.CheckpointOptions{Keep: -1}) },
 		`files: Save: a checkpoint with`:         func() { files.NewCheckpoints("", nil).Save(-1) },
 	} {
-		func() {
-			defer func() {
-				if m, ok := recover().(*tensor.Mistake); !ok || !strings.Contains(m.Error(), want) {
-					t.Errorf("a panic with %v, want %s", m, want)
-				}
-			}()
-			f()
-		}()
+		mistake(t, want, f)
 	}
+}
+
+// mistake checks that f panics with a Mistake that says so.
+func mistake(t *testing.T, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if m, ok := recover().(*tensor.Mistake); !ok || !strings.Contains(m.Error(), want) {
+			t.Errorf("a panic with %v, want %s", m, want)
+		}
+	}()
+	f()
 }
 
 // net is a small model with parameters and buffers.

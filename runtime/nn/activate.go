@@ -95,7 +95,7 @@ func PReLU(slopes int) Module {
 	if slopes < 1 {
 		wrong("PReLU", "%d slopes", slopes)
 	}
-	return &pReLU{slopes: slopes, weight: NewParam(nil)}
+	return &pReLU{slopes: slopes, weight: tensor.LazyParam(slopes)}
 }
 
 type pReLU struct {

@@ -71,7 +71,11 @@ func newConvolution(l *convolution, how []Init) Module {
 		wrong(l.name, "%d channels, a kernel of %d elements", l.out, l.size[1])
 	}
 	l.init = optional(l.name, how)
-	l.weight, l.bias = l.init.params()
+	weight := append([]int{l.out, -1}, l.size[2-l.axes:]...)
+	if l.transposed {
+		weight[0], weight[1] = -1, l.out/max(l.conv.Groups, 1)
+	}
+	l.weight, l.bias = l.init.params(weight, []int{l.out})
 	return l
 }
 
@@ -80,7 +84,7 @@ func newConvolution(l *convolution, how []Init) Module {
 //go:noinline
 func (l *convolution) Forward(x *tensor.Tensor) *tensor.Tensor {
 	defer inLayer(l)
-	if !l.weight.IsSet() {
+	if !areSet(l.weight, l.bias) {
 		l.begin(x)
 	}
 	w := l.weight.Value()

@@ -31,7 +31,7 @@ func newEmbedding(name string, n, out, padding int, how []Init) Module {
 	if n < 0 || out < 0 {
 		wrong(name, "%d classes, %d outputs", n, out)
 	}
-	return &embedding{n: n, out: out, padding: padding, init: optional(name, how), weight: NewParam(nil)}
+	return &embedding{n: n, out: out, padding: padding, init: optional(name, how), weight: tensor.LazyParam(n, out)}
 }
 
 type embedding struct {

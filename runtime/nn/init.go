@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -200,11 +201,17 @@ func optional[T any](name string, how []T) (one T) {
 }
 
 // params returns a Param for the weight, and one for the bias unless there is to be none.
-func (i Init) params() (weight, bias *Param) {
-	if i.NoBias {
-		return NewParam(nil), nil
+func (i Init) params(weight, bias []int) (w, b *Param) {
+	if !i.NoBias {
+		b = tensor.LazyParam(bias...)
 	}
-	return NewParam(nil), NewParam(nil)
+	return tensor.LazyParam(weight...), b
+}
+
+// areSet reports whether all parameters that are not nil have values. Those that were read from a file may have theirs
+// before the others of a layer.
+func areSet(params ...*Param) bool {
+	return !slices.ContainsFunc(params, func(p *Param) bool { return p != nil && !p.IsSet() })
 }
 
 // words are what a layer says of i behind its other arguments.
@@ -215,10 +222,10 @@ func (i Init) words() string {
 	return ""
 }
 
-// set gives p, which may be nil, a first value of the given shape, made by what; if what is nil, by
-// otherwise.
+// set gives p, which may be nil or have a value already, a first value of the given shape, made by
+// what; if what is nil, by otherwise.
 func set(p *Param, what, otherwise Initialiser, on tensor.Maker, in, out int, shape ...int) {
-	if p == nil {
+	if p == nil || p.IsSet() {
 		return
 	}
 	if what == nil {

@@ -91,7 +91,7 @@ func Dense(out int, how ...Init) Module {
 		wrong("Dense", "%d outputs", out)
 	}
 	init := optional("Dense", how)
-	weight, bias := init.params()
+	weight, bias := init.params([]int{-1, out}, []int{out})
 	return &dense{out: out, init: init, weight: weight, bias: bias}
 }
 
@@ -108,7 +108,7 @@ type dense struct {
 //go:noinline
 func (d *dense) Forward(x *tensor.Tensor) *tensor.Tensor {
 	defer inLayer(d)
-	if !d.weight.IsSet() {
+	if !areSet(d.weight, d.bias) {
 		d.begin(x)
 	}
 	w := d.weight.Value()

@@ -39,9 +39,9 @@ type affine struct {
 
 func (n Norm) affine() (a affine) {
 	if !n.NoAffine {
-		a.gain = NewParam(nil)
+		a.gain = tensor.LazyParam(-1)
 		if !n.NoBias {
-			a.bias = NewParam(nil)
+			a.bias = tensor.LazyParam(-1)
 		}
 	}
 	return a
@@ -49,7 +49,7 @@ func (n Norm) affine() (a affine) {
 
 // begin gives the parameters n elements each, for inputs like x.
 func (a affine) begin(x *tensor.Tensor, n int) {
-	if a.gain != nil && !a.gain.IsSet() {
+	if !areSet(a.gain, a.bias) {
 		set(a.gain, nil, Ones(), like(x), n, n, n)
 		set(a.bias, nil, Zeros(), like(x), n, n, n)
 	}
@@ -353,10 +353,14 @@ func (l *batchNorm) statistics(x *tensor.Tensor) (mean, variance *tensor.Tensor)
 	variance = overPlanes(axes, func(axes []int) *tensor.Tensor { return squaredDifference.Mean(axes, x, means) })
 	tensor.Dead(means)
 	if !l.runningMean.IsSet() {
-		zeros, ones := like(x).Zeros(shape[1]), like(x).Ones(shape[1])
+		zeros := like(x).Zeros(shape[1])
 		l.runningMean.Set(zeros)
+		tensor.Dead(zeros)
+	}
+	if !l.runningVar.IsSet() {
+		ones := like(x).Ones(shape[1])
 		l.runningVar.Set(ones)
-		tensor.Dead(zeros, ones)
+		tensor.Dead(ones)
 	}
 	remember(l.runningMean, mean, l.how.Momentum, 1)
 	remember(l.runningVar, variance, l.how.Momentum, float64(n)/float64(n-1))

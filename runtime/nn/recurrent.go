@@ -59,8 +59,10 @@ func RNN(hidden, layers int, how ...Init) *Recurrent {
 //asyncgen:api pure
 func Bidirectional(r *Recurrent) *Recurrent {
 	both := newRecurrent(r.name, r.gates, r.hidden, r.layers, []Init{r.init})
-	both.add("_reverse")
 	both.halves = 2
+	both.cells = cells{}
+	both.add("")
+	both.add("_reverse")
 	return both
 }
 
@@ -75,10 +77,12 @@ func newRecurrent(name string, gates, hidden, layers int, how []Init) *Recurrent
 
 // add adds the parameters of one half of each layer, whose names end so.
 func (r *Recurrent) add(end string) {
+	in, out := -1, r.gates*r.hidden
 	for l := range r.layers {
 		at := strconv.Itoa(l) + end
-		r.cells["weight_ih_l"+at], r.cells["bias_ih_l"+at] = r.init.params()
-		r.cells["weight_hh_l"+at], r.cells["bias_hh_l"+at] = r.init.params()
+		r.cells["weight_ih_l"+at], r.cells["bias_ih_l"+at] = r.init.params([]int{in, out}, []int{out})
+		r.cells["weight_hh_l"+at], r.cells["bias_hh_l"+at] = r.init.params([]int{r.hidden, out}, []int{out})
+		in = r.halves * r.hidden
 	}
 }
 
@@ -302,7 +306,7 @@ func (r *Recurrent) params(l int, back bool, x *tensor.Tensor) (w, u, b, d *tens
 		at += "_reverse"
 	}
 	of := [4]*Param{r.cells["weight_ih_l"+at], r.cells["weight_hh_l"+at], r.cells["bias_ih_l"+at], r.cells["bias_hh_l"+at]}
-	if !of[0].IsSet() {
+	if !areSet(of[:]...) {
 		bound := 1 / math.Sqrt(float64(r.hidden))
 		all, in, out := Uniform(-bound, bound), x.Dim(-1), r.gates*r.hidden
 		set(of[0], r.init.Weight, all, like(x), in, r.hidden, in, out)

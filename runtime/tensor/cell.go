@@ -52,6 +52,11 @@ func NewBuffer(t *Tensor) *Buffer {
 //asyncgen:api value
 func (b *Buffer) IsSet() bool { return b.value != nil }
 
+// IsFrozen reports whether the Buffer can't be Set: see [Buffer.Frozen].
+//
+//asyncgen:api pure
+func (b *Buffer) IsFrozen() bool { return b.frozen }
+
 // Value returns the tensor that the Buffer holds now. It panics if there is none.
 //
 //asyncgen:api value

@@ -15,6 +15,7 @@ type Param struct {
 	value  *Tensor // tracked, with the Param as its leaf, unless frozen
 	grad   *Tensor
 	frozen bool
+	awaits []int     // see Awaits
 	sets   uint64    // how often it was given a value
 	shard  tape.Leaf // instead of the Param, while a shard is computed, see Reducer; nil: none is
 }
@@ -30,6 +31,24 @@ func NewParam(t *Tensor) *Param {
 	}
 	return p
 }
+
+// LazyParam returns a Param that holds nothing yet, and is to get a value of the given shape: a layer gives it one at
+// its first Forward. -1 stands for a length that depends on the input. Whoever reads values from files holds them
+// against it, see [Param.Awaits]; Set takes other shapes, too.
+//
+//asyncgen:api pure
+func LazyParam(shape ...int) *Param { return &Param{awaits: slices.Clone(shape)} }
+
+// Awaits returns the shape that [LazyParam] was given, with -1 for lengths that are not known, or nil if the Param was
+// made otherwise.
+//
+//asyncgen:api pure
+func (p *Param) Awaits() []int { return slices.Clone(p.awaits) }
+
+// IsFrozen reports whether the Param can't be Set: see [Param.Frozen].
+//
+//asyncgen:api pure
+func (p *Param) IsFrozen() bool { return p.frozen }
 
 // IsSet reports whether the Param has a value.
 //
@@ -87,7 +106,7 @@ func (p *Param) leaf() tape.Leaf {
 //
 //asyncgen:api value
 func (p *Param) Clone() *Param {
-	c := &Param{}
+	c := LazyParam(p.awaits...)
 	if p.value != nil {
 		c.hold(p.value)
 	}
