@@ -18,6 +18,11 @@ const temporary = ".unfinished-"
 // writeFile lets write fill a file that takes the place of the one at path, if there is one. If anything fails, the
 // folder is left as it was.
 func writeFile(path string, write func(f *os.File) error) error {
+	dir, err := openFolder(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	p, err := begin(path, write)
 	if err != nil {
 		return err
@@ -26,7 +31,7 @@ func writeFile(path string, write func(f *os.File) error) error {
 		abandon([]*pending{p})
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return syncFolder(dir)
 }
 
 // A pending is a file that is written, but has not taken its place.
@@ -103,22 +108,31 @@ func makeFolder(dir string) error {
 			return err
 		}
 	}
+	folder, err := openFolder(above)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
 	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) { // another program may have made it
 		return fmt.Errorf("files: %w", err)
 	}
-	return syncFolder(above)
+	return syncFolder(folder)
+}
+
+// openFolder opens a folder before anything in it changes: one that can't be read can't be forced to the disk.
+func openFolder(dir string) (*os.File, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("files: %w", err)
+	}
+	return d, nil
 }
 
 // syncFolder forces the names in a folder to the disk, on systems that can.
-func syncFolder(dir string) error {
+func syncFolder(d *os.File) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("files: %w", err)
-	}
-	defer d.Close()
 	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("files: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/runtime/files"
 	"github.com/asyncgen/asyncgen/runtime/nn"
@@ -35,7 +36,7 @@ func Example() {
 	// true
 }
 
-// The weight of a Linear that PyTorch has written is transposed.
+// PyTorch's state_dict of a model has the weights of its Linear layers transposed, and numbers that are of no use here.
 func ExampleLoad() {
 	dir, err := os.MkdirTemp("", "files")
 	if err != nil {
@@ -43,22 +44,28 @@ func ExampleLoad() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "linear.safetensors")
-	linear := map[string]*tensor.Tensor{"weight": tensor.From([]float32{1, 2, 3}, 1, 3), "bias": tensor.Zeros(1)}
-	if err := files.Write(path, linear, nil); err != nil {
+	path := filepath.Join(dir, "model.safetensors")
+	theirs := map[string]*tensor.Tensor{
+		"embedding.weight": tensor.From([]float32{0, 0, 0, 100, 10, 1}, 2, 3), "norm.num_batches_tracked": tensor.Scalar(7),
+		"head.weight": tensor.From([]float32{1, 2, 3}, 1, 3), "head.bias": tensor.Zeros(1),
+	}
+	if err := files.Write(path, theirs, nil); err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	net := nn.Dense(1)
-	transposed := func(name string, t *tensor.Tensor) (string, *tensor.Tensor) {
-		if name == "weight" {
-			t = t.T()
+	net := &struct{ Embedding, Head nn.Module }{nn.Embedding(2, 3), nn.Dense(1)}
+	fromPyTorch := func(name string, t *tensor.Tensor) (string, *tensor.Tensor) {
+		switch {
+		case strings.HasSuffix(name, ".num_batches_tracked"):
+			return "", nil // BatchNorm needs it no more
+		case t.Rank() == 2 && name != "embedding.weight":
+			t = t.T() // Linear, LSTM, GRU, RNN: all matrices but those of Embedding
 		}
 		return name, t
 	}
-	err = files.Load(path, net, files.LoadOptions{Map: transposed})
-	fmt.Println(net.Forward(tensor.From([]float32{100, 10, 1}, 1, 3)), err)
+	err = files.Load(path, net, files.LoadOptions{Map: fromPyTorch})
+	fmt.Println(net.Head.Forward(net.Embedding.Forward(tensor.From([]int64{1}))), err)
 	// Output: [[123.]] <nil>
 }
 

@@ -208,7 +208,9 @@ type LoadOptions struct {
 // see [tensor.LazyParam], and is put on the default device. Others stay on their devices. On any error the model is
 // left as it was. Load panics with a [tensor.Mistake], and changes nothing, if a parameter or buffer is frozen.
 //
-// PyTorch's weight of a Linear has the shape (out, in), where [nn.Dense] has (in, out). Map is for that:
+// PyTorch's weight of a Linear has the shape (out, in), where [nn.Dense] has (in, out), and so have those of LSTM, GRU
+// and RNN; a square one would be loaded as it is. Its BatchNorm counts in num_batches_tracked, for which there is
+// nothing here. Map is for that:
 //
 //	files.Load(path, net, files.LoadOptions{Map: func(name string, t *tensor.Tensor) (string, *tensor.Tensor) {
 //		if name == "head.weight" {

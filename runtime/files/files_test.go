@@ -232,26 +232,6 @@ func TestFailedWrites(t *testing.T) {
 	}
 }
 
-// A folder without the right to write leaves all as it was.
-func TestReadOnlyFolder(t *testing.T) {
-	if os.Geteuid() <= 0 {
-		t.Skip("root may write anywhere, and Windows has no such folders")
-	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "x.npy")
-	must(t, files.WriteNPY(path, tensor.Scalar(1)))
-	must(t, os.Chmod(dir, 0o555))
-	defer os.Chmod(dir, 0o777)
-	if err := files.WriteNPY(path, tensor.Scalar(2)); !errors.Is(err, os.ErrPermission) {
-		t.Errorf("a write there returns %v", err)
-	}
-	x, err := files.ReadNPY(path)
-	must(t, err)
-	if x.Item() != 1 {
-		t.Error("the file has changed")
-	}
-}
-
 // Mistakes of the program panic.
 func TestMistakes(t *testing.T) {
 	x := map[string]*tensor.Tensor{"x": nil}

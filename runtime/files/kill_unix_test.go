@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -49,6 +50,31 @@ func command(t *testing.T, name, dir string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), child+"="+name+" "+dir)
 	cmd.Stderr = os.Stderr
 	return cmd
+}
+
+// asNobody runs the present test as a user without rights.
+func asNobody(t *testing.T) {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	dir := t.TempDir()
+	for d := dir; d != filepath.Dir(d) && d != filepath.Clean(os.TempDir()); d = filepath.Dir(d) {
+		must(t, os.Chmod(d, 0o777))
+	}
+	binary, err := os.ReadFile(self)
+	must(t, err)
+	self = filepath.Join(dir, "test")
+	must(t, os.WriteFile(self, binary, 0o777))
+	cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, fs.ErrPermission) {
+		t.Skip(err) // root of a container, perhaps
+	}
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
 }
 
 // killedSteps is more than a killed program makes.
@@ -165,5 +191,42 @@ func TestFullDisk(t *testing.T) {
 	b := tensor.NewBuffer(nil)
 	if step, err := files.NewCheckpoints(dir, files.Parts{"b": b}).Resume(); step != 1 || err != nil || b.Value().Size() != 10 {
 		t.Errorf("Resume: %d, %v", step, err)
+	}
+}
+
+// A folder without the right to write leaves all as it was.
+func TestReadOnlyFolder(t *testing.T) {
+	if os.Geteuid() == 0 { // who may write anywhere
+		asNobody(t)
+		return
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.npy")
+	must(t, files.WriteNPY(path, tensor.Scalar(1)))
+	must(t, os.Chmod(dir, 0o555))
+	defer os.Chmod(dir, 0o777)
+	if err := files.WriteNPY(path, tensor.Scalar(2)); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("a write there returns %v", err)
+	}
+	x, err := files.ReadNPY(path)
+	must(t, err)
+	if x.Item() != 1 {
+		t.Error("the file has changed")
+	}
+	must(t, os.Chmod(dir, 0o333)) // what is written could not be forced to the disk
+	for what, err := range map[string]error{
+		"WriteNPY":    files.WriteNPY(path, tensor.Scalar(2)),
+		"WriteShards": files.WriteShards(filepath.Join(dir, "x.safetensors.index.json"), nil, nil, 1),
+		"Save":        files.NewCheckpoints(filepath.Join(dir, "run"), nil).Save(1),
+	} {
+		if !errors.Is(err, os.ErrPermission) {
+			t.Errorf("%s to a folder that can't be read returns %v", what, err)
+		}
+	}
+	must(t, os.Chmod(dir, 0o777))
+	x, err = files.ReadNPY(path)
+	must(t, err)
+	if list, err := os.ReadDir(dir); x.Item() != 1 || len(list) != 1 {
+		t.Errorf("the folder has %v, %v, and the file %v", list, err, x)
 	}
 }

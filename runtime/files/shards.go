@@ -173,6 +173,11 @@ func writeShards(name, path string, tensors map[string]*tensor.Tensor, metadata 
 		parts = []map[string]*tensor.Tensor{{}}
 	}
 	where := map[string]string{}
+	dir, err := openFolder(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	var list []*pending
 	defer func() { abandon(list) }()
 	for i, part := range parts {
@@ -214,5 +219,5 @@ func writeShards(name, path string, tensors map[string]*tensor.Tensor, metadata 
 		}
 		list = list[1:]
 	}
-	return syncFolder(filepath.Dir(path))
+	return syncFolder(dir)
 }
