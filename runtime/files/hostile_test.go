@@ -384,3 +384,21 @@ func TestNPZLimit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The limit of a file is about the tensors, too: int8 becomes int64.
+func TestWidenedLimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npz")
+	bytes := npy("{'descr': '|i1', 'fortran_order': False, 'shape': (1000,)}", 1000)
+	must(t, os.WriteFile(path, zipOf(t, zipped{"a.npy", bytes}, zipped{"b.npy", bytes}), 0o666))
+	head := len(bytes) - 1000
+	for _, limit := range []int{2*len(bytes) - 1, 2*(head+8000) - 1} {
+		_, err := files.ReadNPZ(path, files.NPZOptions{Limit: int64(limit)})
+		if want := fmt.Sprintf("more than %d bytes", limit); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
+	all, err := files.ReadNPZ(path, files.NPZOptions{Limit: int64(2 * (head + 8000))})
+	if err != nil || len(all) != 2 {
+		t.Error(len(all), err)
+	}
+}

@@ -227,6 +227,11 @@ func (d *dict) array() (*array, error) {
 	return a, nil
 }
 
+// tensorBytes is how many bytes a has as a tensor.
+func (a *array) tensorBytes() int64 {
+	return a.bytes / int64(a.format.bits/8) * int64(a.format.dtype.Size())
+}
+
 // wrong returns an error about the place that was reached.
 func (d *dict) wrong() error {
 	return malformed("the header is not that of an array at byte %d: %s", d.at, quoted(d.text[d.at:min(d.at+20, len(d.text))]))

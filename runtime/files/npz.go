@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -15,8 +16,8 @@ import (
 
 // NPZOptions are options of [ReadNPZ].
 type NPZOptions struct {
-	// Limit is how many bytes the arrays may take together, unpacked. 0: 1 GiB, or 20 times the size of the file if
-	// that is more.
+	// Limit is how many bytes the arrays may take together, unpacked, and as tensors: int8 becomes int64. 0: 1 GiB, or
+	// 20 times the size of the file if that is more.
 	Limit int64
 }
 
@@ -63,6 +64,7 @@ func readNPZ(r *io.SectionReader, limit int64, all map[string]*tensor.Tensor) er
 		return malformed("this is no npz file: %v", err)
 	}
 	// All that the directory says is checked before anything is read.
+	tooLarge := malformed("the arrays have more than %d bytes: see NPZOptions", limit)
 	room, seen := uint64(limit), map[string]bool{}
 	for _, f := range z.File {
 		switch {
@@ -73,23 +75,30 @@ func readNPZ(r *io.SectionReader, limit int64, all map[string]*tensor.Tensor) er
 		case seen[f.Name]:
 			return malformed("%s is there twice", quoted(f.Name))
 		case f.UncompressedSize64 > room:
-			return malformed("the arrays have more than %d bytes: see NPZOptions", limit)
+			return tooLarge
 		}
 		room -= f.UncompressedSize64
 		seen[f.Name] = true
 	}
 	for _, f := range z.File {
 		name := strings.TrimSuffix(f.Name, ".npy")
-		if all[name], err = readEntry(f); err != nil {
+		if all[name], err = readEntry(f, &room); err != nil {
 			delete(all, name)
+			if err == errRoom {
+				return tooLarge
+			}
 			return malformed("%s: %s", quoted(f.Name), strings.TrimPrefix(err.Error(), "files: "))
 		}
 	}
 	return nil
 }
 
-// readEntry reads an array of the size that the directory says it has.
-func readEntry(f *zip.File) (t *tensor.Tensor, err error) {
+// errRoom says that a tensor is larger than the room that is left.
+var errRoom = errors.New("no room")
+
+// readEntry reads an array of the size that the directory says it has, and takes what the tensor has beyond that from
+// room.
+func readEntry(f *zip.File, room *uint64) (t *tensor.Tensor, err error) {
 	r, err := f.Open()
 	if err != nil {
 		return nil, err
@@ -103,6 +112,11 @@ func readEntry(f *zip.File) (t *tensor.Tensor, err error) {
 	if counted.N != a.bytes {
 		return nil, malformed("%d bytes of elements, want %d for %s and shape %v", counted.N, a.bytes, a.format.npy, a.shape)
 	}
+	more := uint64(max(a.tensorBytes()-a.bytes, 0))
+	if more > *room {
+		return nil, errRoom
+	}
+	*room -= more
 	if t, err = a.read(counted); err != nil {
 		return nil, err
 	}
