@@ -76,11 +76,15 @@ func abandon(list []*pending) {
 	}
 }
 
-// create makes a new file beside the one at path, with the rights that any new file gets.
+// create makes a new file beside the one at path. Nobody may do more with it than with that one, if there is one.
 func create(path string) (f *os.File, err error) {
+	rights := fs.FileMode(0o666)
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		rights = info.Mode().Perm()
+	}
 	for range 100 {
 		name := fmt.Sprintf("%s%s%08x", path, temporary, rand.Uint32())
-		f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, rights)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}

@@ -28,7 +28,8 @@
 //
 // A file is written under another name in the same folder, is forced to the disk and then takes the place of what was
 // there. So there is always a whole file, the old one or the new one, and an error leaves the old one, and no other
-// file. A symbolic link is replaced, and not followed. The folder must exist.
+// file. A symbolic link is replaced, and not followed. A file that not everybody may read stays so. The folder must
+// exist, and the program must be able to read it.
 package files
 
 import (

@@ -194,6 +194,19 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// A file that only its owner may read stays so.
+func TestRights(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npy")
+	must(t, files.WriteNPY(path, tensor.Scalar(1)))
+	for _, want := range []os.FileMode{0o600, 0o400} {
+		must(t, os.Chmod(path, want))
+		must(t, files.WriteNPY(path, tensor.Scalar(2)))
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("the rights are %v, %v, want %v", info.Mode(), err, want)
+		}
+	}
+}
+
 // A folder without the right to write leaves all as it was.
 func TestReadOnlyFolder(t *testing.T) {
 	if os.Geteuid() == 0 { // who may write anywhere
