@@ -16,13 +16,12 @@ import (
 	"strings"
 )
 
-const (
-	// maxPixels bounds the images that are decoded.
-	maxPixels = 1 << 26
-	// maxPacked bounds the pixels that a byte of a file stands for: 1032 bytes of deflate with pixels of one bit in a
-	// PNG. GIF and JPEG have less.
-	maxPacked = 8 * 1032
-)
+// maxPixels bounds the images that are decoded.
+const maxPixels = 1 << 26
+
+// maxPacked bounds the pixels that a byte of a file stands for: in a PNG, 1032 bytes of deflate with pixels of a bit; in
+// a GIF, a run of all codes there are, of 12 bits; in a JPEG, a bit for each block of 64.
+var maxPacked = map[string]int{"png": 8 * 1032, "gif": 4096, "jpeg": 512}
 
 // ImageOptions say what images become. Each field may be zero.
 type ImageOptions struct {
@@ -181,10 +180,10 @@ func (s *Images[T]) open(i int) (image.Config, func() (image.Image, error), erro
 		return image.Config{}, nil, err
 	}
 	var head bytes.Buffer
-	config, _, err := image.DecodeConfig(io.TeeReader(f, &head))
+	config, format, err := image.DecodeConfig(io.TeeReader(f, &head))
 	if n := size([]int{config.Height, config.Width}); err == nil && (n <= 0 || n > maxPixels) {
 		err = fmt.Errorf("%d×%d pixels, want from 1 to %d", config.Height, config.Width, maxPixels)
-	} else if err == nil && int64(n/maxPacked) > info.Size() {
+	} else if most := maxPacked[format]; err == nil && most > 0 && int64(n/most) > info.Size() {
 		err = fmt.Errorf("%d×%d pixels, which a file of %d bytes can't have", config.Height, config.Width, info.Size())
 	}
 	if err != nil {

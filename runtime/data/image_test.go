@@ -199,6 +199,7 @@ func TestWrongImages(t *testing.T) {
 	for _, at := range []int{6, 8, 13 + bytes.IndexByte(frame[13:], 0x2c) + 5, 13 + bytes.IndexByte(frame[13:], 0x2c) + 7} {
 		binary.LittleEndian.PutUint16(frame[at:], 8000)
 	}
+	photo = append(photo, make([]byte, 100_000)...) // 64 million pixels take more
 	cannot := "8000×8000 pixels, which a file of "
 	for text, file := range map[string]*fstest.MapFile{
 		cannot + strconv.Itoa(len(wide)):  {Data: wide},

@@ -3,24 +3,25 @@ package data
 import "math"
 
 // resized returns a plane of h×w pixels as one of toH×toW: along one axis, then along the other, each new pixel is a
-// weighted mean. The weights are a triangle, as wide as two pixels of the coarser plane. It takes the memory of the new
-// plane, however long the old one is.
+// weighted mean. The weights are a triangle, as wide as two pixels of the coarser plane. Rows become shorter before they
+// are added, or longer afterwards, so it takes the memory of the new plane, and the time of both, whatever their shapes.
 func resized(plane []uint8, h, w, toH, toW int) []uint8 {
 	if h == toH && w == toW {
 		return plane
 	}
 	columns, rows := taps(w, toW), taps(h, toH)
-	narrow := make([]float32, toW) // a row of the old plane
-	sums := make([]float32, toH*toW)
+	short := min(w, toW)
+	line := make([]float32, short) // a row of the old plane
+	sums := make([]float32, toH*short)
 	first := 0 // of the new rows that are not complete
 	for y := range h {
 		row := plane[y*w : (y+1)*w]
-		for x, t := range columns {
-			var sum float32
-			for i, weight := range t.weights {
-				sum += weight * float32(row[t.first+i])
+		if short < w {
+			across(line, row, columns)
+		} else {
+			for x, v := range row {
+				line[x] = float32(v)
 			}
-			narrow[x] = sum
 		}
 		for to := first; to < toH && rows[to].first <= y; to++ {
 			t := rows[to]
@@ -28,17 +29,35 @@ func resized(plane []uint8, h, w, toH, toW int) []uint8 {
 				first = to + 1
 				continue
 			}
-			weight, line := t.weights[y-t.first], sums[to*toW:][:toW]
-			for x, v := range narrow {
-				line[x] += weight * v
+			weight, sum := t.weights[y-t.first], sums[to*short:][:short]
+			for x, v := range line {
+				sum[x] += weight * v
 			}
 		}
 	}
-	out := make([]uint8, toH*toW)
-	for i, v := range sums {
-		out[i] = uint8(min(max(v+0.5, 0), 255))
+	out, long := make([]uint8, toH*toW), make([]float32, toW)
+	for y := range toH {
+		row := sums[y*short : (y+1)*short]
+		if short < toW {
+			across(long, row, columns)
+			row = long
+		}
+		for x, v := range row {
+			out[y*toW+x] = uint8(min(max(v+0.5, 0), 255))
+		}
 	}
 	return out
+}
+
+// across makes each pixel of a row of those in from.
+func across[T uint8 | float32](to []float32, from []T, columns []tap) {
+	for x, t := range columns {
+		var sum float32
+		for i, weight := range t.weights {
+			sum += weight * float32(from[t.first+i])
+		}
+		to[x] = sum
+	}
 }
 
 // taps are the pixels that a new one is the mean of: those from first on, with weights.
