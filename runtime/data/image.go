@@ -19,8 +19,8 @@ import (
 // maxPixels bounds the images that are decoded.
 const maxPixels = 1 << 26
 
-// maxPacked bounds the pixels that a byte of a file stands for: in a PNG, 1032 bytes of deflate with pixels of a bit; in
-// a GIF, a run of all codes there are, of 12 bits; in a JPEG, a bit for each block of 64.
+// maxPacked bounds the pixels that a byte of a file stands for: in a PNG, 1032 bytes of deflate with pixels of a bit;
+// in a GIF, a run of all codes there are, of 12 bits; in a JPEG, a bit for each block of 64.
 var maxPacked = map[string]int{"png": 8 * 1032, "gif": 4096, "jpeg": 512}
 
 // ImageOptions say what images become. Each field may be zero.

@@ -3,8 +3,8 @@ package data
 import "math"
 
 // resized returns a plane of h×w pixels as one of toH×toW: along one axis, then along the other, each new pixel is a
-// weighted mean. The weights are a triangle, as wide as two pixels of the coarser plane. Rows become shorter before they
-// are added, or longer afterwards, so it takes the memory of the new plane, and the time of both, whatever their shapes.
+// weighted mean. The weights are a triangle, as wide as two pixels of the coarser plane. Rows become shorter before
+// they are added, or longer afterwards. So it takes the memory of the new plane, and the time of both.
 func resized(plane []uint8, h, w, toH, toW int) []uint8 {
 	if h == toH && w == toW {
 		return plane
