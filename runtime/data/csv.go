@@ -82,6 +82,8 @@ func readCSV(r io.Reader, o CSVOptions) (*Table, error) {
 	for i := range names {
 		if names[i] = strings.TrimSpace(head[i]); o.NoHeader {
 			names[i] = strconv.Itoa(i)
+		} else if strings.Contains(names[i], "\r") {
+			return nil, fmt.Errorf("the name of column %d has a carriage return: lines must end with a line feed", i)
 		}
 	}
 	t, class, err := newTable(names, o)

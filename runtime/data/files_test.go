@@ -240,6 +240,7 @@ func TestWrongCSV(t *testing.T) {
 		{"a,b\n\n\n1,\n", `line 4, column 3 (b): "" is no number`, data.CSVOptions{}},
 		{"a,b\n\"1\n\",2\n3,\"4\n5\"\n", `line 4, column 3 (b)`, data.CSVOptions{}},
 		{"1e60\n", "line 1, column 1 (0)", data.CSVOptions{NoHeader: true}},
+		{"a,b\r1,2\r", "column 1 has a carriage return", data.CSVOptions{}},
 		{"a,b\n1,2\n3\n", "line 3: wrong number of fields", data.CSVOptions{}},
 		{"a,b\n1,\"2\n", `parse error`, data.CSVOptions{}},
 		{"a,b\n", `no column "c" among the 2: ["a" "b"]`, data.CSVOptions{Class: "c"}},

@@ -199,6 +199,9 @@ type LoadOptions struct {
 	Convert bool
 	// Map, if it is set, is given each tensor of the file, on the CPU, with its name without Prefix. It returns what
 	// the model is to see instead: another name, a transposed tensor. An empty name leaves the tensor out.
+	//
+	// A tensor of a type that tensors don't have is an error. If Partial is set, and the model has no such name, it is
+	// left out before.
 	Map func(name string, t *tensor.Tensor) (string, *tensor.Tensor)
 }
 
@@ -245,7 +248,12 @@ func Load(path string, m any, options ...LoadOptions) error {
 		infos = f.infos(o.Prefix)
 		err = p.check(infos)
 	}
-	for name, t := range f.each(o.Prefix, &err, func(name string) bool { return o.Map != nil || ofModel[name] }) {
+	wanted := func(name string) bool {
+		info, _ := f.Info(o.Prefix + name)
+		isForMap := o.Map != nil && !(o.Partial && info.DType == device.Invalid)
+		return isForMap || ofModel[name]
+	}
+	for name, t := range f.each(o.Prefix, &err, wanted) {
 		if o.Map != nil {
 			if name, t = remapped(o.Map, name, t); name == "" {
 				continue

@@ -388,6 +388,30 @@ func TestLoadMap(t *testing.T) {
 	}
 }
 
+// A tensor that can't be read is no obstacle to a Load that doesn't want it.
+func TestLoadBesideUnreadable(t *testing.T) {
+	m := &struct{ A *nn.Buffer }{nn.NewBuffer(nil)}
+	rename := func(name string, t *tensor.Tensor) (string, *tensor.Tensor) {
+		if name == "float64" {
+			name = "a"
+		}
+		return name, t
+	}
+	err := files.Load("testdata/types.safetensors", m, files.LoadOptions{Map: rename})
+	if err == nil || !strings.Contains(err.Error(), "which tensors cannot have") {
+		t.Errorf("all are wanted: %v", err)
+	}
+	must(t, files.Load("testdata/types.safetensors", m, files.LoadOptions{Map: rename, Partial: true}))
+	if dt := m.A.Value().DType(); dt != tensor.Float64 {
+		t.Errorf("a is of %v", dt)
+	}
+	wants := &struct{ Uint64 *nn.Buffer }{nn.NewBuffer(nil)}
+	err = files.Load("testdata/types.safetensors", wants, files.LoadOptions{Map: rename, Partial: true})
+	if err == nil || !strings.Contains(err.Error(), `"uint64" is of U64, which tensors cannot have`) {
+		t.Errorf("it is wanted: %v", err)
+	}
+}
+
 // All replicas of a model get what the first one gets.
 func TestLoadReplicas(t *testing.T) {
 	dir := t.TempDir()
