@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,8 +79,8 @@ type Checkpoints struct {
 }
 
 // NewCheckpoints returns the checkpoints of a folder, which is made by the first save. It looks at no file. It panics
-// with a [tensor.Mistake] if a part is none of the kinds that [Parts] lists, or if its name is empty, has a dot or is
-// "default_generator".
+// with a [tensor.Mistake] if a part is nil or none of the kinds that [Parts] lists, or if its name is empty, has a dot
+// or is "default_generator".
 //
 //asyncgen:api pure
 func NewCheckpoints(dir string, parts Parts, options ...CheckpointOptions) *Checkpoints {
@@ -93,7 +94,7 @@ func NewCheckpoints(dir string, parts Parts, options ...CheckpointOptions) *Chec
 		case name == "" || strings.Contains(name, ".") || name == generatorName:
 			wrong("NewCheckpoints", "a part can't be called %q", name)
 		case !isPart(p):
-			wrong("NewCheckpoints", "the part %q is a %T: see files.Parts for what can be one", name, p)
+			wrong("NewCheckpoints", "the part %q is nil, or a %T: see files.Parts for what can be one", name, p)
 		}
 	}
 	return c
@@ -114,20 +115,11 @@ type marshaler interface {
 
 // isPart reports whether p can be a part. Whether a model is one is said by nn.Named.
 func isPart(p any) bool {
-	switch p := p.(type) {
-	case nil:
+	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return false
-	case *int:
-		return p != nil
-	case *int64:
-		return p != nil
-	case *float64:
-		return p != nil
-	case *bool:
-		return p != nil
-	case *string:
-		return p != nil
-	case tensor.Cell, named, marshaler, nn.Stateful:
+	}
+	switch p.(type) {
+	case *int, *int64, *float64, *bool, *string, tensor.Cell, named, marshaler, nn.Stateful:
 		return true
 	}
 	return len(nn.Cells(p)) > 0 || isModule(p)
