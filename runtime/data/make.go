@@ -61,7 +61,6 @@ func (m *memory[X, Y]) tensors(dev device.Device) Batch {
 // them in order. Workers fill parts of them, in any order: the batches do not depend on who fills what.
 type maker struct {
 	l       *Loader
-	caller  uintptr // the line of the loop, for what workers enqueue
 	order   []int   // of the samples; nil: as they come
 	at, end int     // the places in order of what nobody makes yet
 	batches []*task // in the making or made, in order
@@ -129,7 +128,7 @@ func (p *panicked) Unwrap() error {
 
 // start returns a maker at work on the batches from the position on.
 func (l *Loader) start() *maker {
-	m := &maker{l: l, caller: engine.Caller(), order: l.order(), end: min(l.Len()*l.batch, l.samples)}
+	m := &maker{l: l, order: l.order(), end: min(l.Len()*l.batch, l.samples)}
 	m.at = min(l.position.Batch*l.batch, m.end)
 	ahead := min(l.options.Prefetch, l.Len()-l.position.Batch)
 	m.parts = make(chan part, (ahead+1)*m.partsOf(l.batch))
@@ -207,9 +206,8 @@ func (m *maker) work() {
 func (m *maker) fill(p part) {
 	t, at := p.t, p.lo
 	t.try(&at, func() {
-		room := t.room()
 		for ; at < p.hi && !m.stopped.Load() && t.wants(at); at++ {
-			if err := room.fill(at, t.sample(at)); err != nil {
+			if err := t.room().fill(at, t.sample(at)); err != nil {
 				t.fail(at, fmt.Errorf("data: sample %d: %w", t.sample(at), err))
 				return
 			}
@@ -219,9 +217,7 @@ func (m *maker) fill(p part) {
 		return
 	}
 	if at = 0; t.wants(t.n) && !m.stopped.Load() {
-		t.try(&at, func() {
-			engine.OnBehalf(m.caller, func() { t.batch = t.room().tensors(m.l.options.Device) })
-		})
+		t.try(&at, func() { t.batch = t.room().tensors(m.l.options.Device) })
 	}
 	t.close()
 }

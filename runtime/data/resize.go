@@ -4,7 +4,8 @@ import "math"
 
 // resized returns a plane of h×w pixels as one of toH×toW: along one axis, then along the other, each new pixel is a
 // weighted mean. The weights are a triangle, as wide as two pixels of the coarser plane. Rows become shorter before
-// they are added, or longer afterwards. So it takes the memory of the new plane, and the time of both.
+// they are added, or longer afterwards. So it takes the memory of the new plane, and the time of both. Each
+// product is rounded, so that all machines make the same pixels: some would add it unrounded.
 func resized(plane []uint8, h, w, toH, toW int) []uint8 {
 	if h == toH && w == toW {
 		return plane
@@ -31,7 +32,7 @@ func resized(plane []uint8, h, w, toH, toW int) []uint8 {
 			}
 			weight, sum := t.weights[y-t.first], sums[to*short:][:short]
 			for x, v := range line {
-				sum[x] += weight * v
+				sum[x] += float32(weight * v)
 			}
 		}
 	}
@@ -54,13 +55,13 @@ func across[T uint8 | float32](to []float32, from []T, columns []tap) {
 	for x, t := range columns {
 		var sum float32
 		for i, weight := range t.weights {
-			sum += weight * float32(from[t.first+i])
+			sum += float32(weight * float32(from[t.first+i]))
 		}
 		to[x] = sum
 	}
 }
 
-// taps are the pixels that a new one is the mean of: those from first on, with weights.
+// A tap is the pixels that a new one is the mean of: those from first on, with weights.
 type tap struct {
 	first   int
 	weights []float32

@@ -116,14 +116,6 @@ func (e *Engine) actFor(pc uintptr, g *Guess, f func()) (panicked any) {
 	return nil
 }
 
-// OnBehalf calls f. What f enqueues, on this goroutine, carries the program line that Caller has identified on another.
-func OnBehalf(caller uintptr, f func()) {
-	me := self()
-	setDeputy(me, caller)
-	defer setDeputy(me, 0)
-	f()
-}
-
 // Within calls f on behalf of the calling goroutine, and returns nil when f has returned. If ctx ends
 // first, Within returns its error at once; f goes on by itself and should end soon, and Close waits
 // for it. If f panics before that, so does Within.
