@@ -68,7 +68,6 @@ func TestKVCache(t *testing.T) {
 	})
 }
 
-// A state carries on a sequence where it ended.
 // Dropout of weights is that of the whole matrix of weights, with the same random numbers, and gradients agree. In use
 // there is none.
 func TestAttentionDropout(t *testing.T) {
@@ -128,6 +127,7 @@ func TestAttentionDropout(t *testing.T) {
 	})
 }
 
+// A state carries on a sequence where it ended.
 func TestRecurrentStates(t *testing.T) {
 	tensor.Seed(2)
 	for _, layer := range []*nn.Recurrent{nn.LSTM(4, 2), nn.GRU(4, 2), nn.GRU(4, 1, nn.Init{NoBias: true}), nn.RNN(4, 2)} {

@@ -136,7 +136,7 @@ func copyParts(x any, w visitor, begin func(y any)) any {
 	v := reflect.ValueOf(x)
 	if v.Kind() == reflect.Pointer {
 		y := reflect.New(v.Type().Elem())
-		y.Elem().Set(v.Elem())
+		setShallow(y.Elem(), v.Elem())
 		if begin != nil {
 			begin(y.Interface())
 		}
@@ -144,9 +144,16 @@ func copyParts(x any, w visitor, begin func(y any)) any {
 		return y.Interface()
 	}
 	y := reflect.New(v.Type()).Elem()
-	y.Set(v)
+	setShallow(y, v)
 	w.inside("", y, "")
 	return y.Interface()
+}
+
+// setShallow sets y to v. Layers may be given their names meanwhile.
+func setShallow(y, v reflect.Value) {
+	placesMu.Lock()
+	defer placesMu.Unlock()
+	y.Set(v)
 }
 
 // replicas returns the frozen form of r, which is that of its first replica. It panics if it is to be cloned.

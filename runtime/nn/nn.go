@@ -174,8 +174,7 @@ func (l relu) Forward(x *tensor.Tensor) *tensor.Tensor {
 func (relu) String() string { return "ReLU()" }
 
 // Sequential returns a Module in which each of ms gets the output of the one before. A mistake of one
-// of them names it. Printed, it is a tree of its modules and of the shapes of
-// their parameters.
+// of them names it. Printed, it is a tree of its modules and of the shapes of their parameters.
 //
 //asyncgen:api pure
 func Sequential(ms ...Module) Module { return inTurn("Sequential", ms) }

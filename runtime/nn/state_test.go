@@ -135,6 +135,20 @@ func TestFrozenWhileTraining(t *testing.T) {
 	}
 }
 
+// Goroutines may ask for the parameters of a model while others freeze or clone a part of it.
+func TestFrozenWhileNaming(t *testing.T) {
+	for range 20 {
+		part := nn.Sequential(nn.LSTM(3, 1), nn.Dense(2))
+		part.Forward(tensor.Ones(1, 1, 2))
+		net := nn.Sequential(nn.Identity(), part)
+		var wg sync.WaitGroup
+		wg.Go(func() { nn.Frozen(part) })
+		wg.Go(func() { nn.Clone(part) })
+		wg.Go(func() { nn.Params(net) })
+		wg.Wait()
+	}
+}
+
 func TestFrozenMistakes(t *testing.T) {
 	p := nn.NewParam(tensor.Ones(1))
 	mistaken(t, map[string]func(){
