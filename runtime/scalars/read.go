@@ -61,9 +61,7 @@ func Read(path string) ([]Series, error) {
 func parseLine(text string) (step int, name string, value float64, err error) {
 	if strings.HasPrefix(text, "{") {
 		var l line
-		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber()
-		if err := d.Decode(&l); err != nil {
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			return 0, "", 0, err
 		}
 		value, err = strconv.ParseFloat(fmt.Sprint(l.Value), 64)

@@ -123,8 +123,8 @@ func Open(o Options) (*Writer, error) {
 //
 // Add does not wait for the device unless 4096 numbers are unknown: then it waits until the oldest is known, as an
 // operation does that finds the queue full. On a device whose memory the host can't reach it enqueues a copy of the
-// number. Add returns no error: the operation that should have computed the number
-// may fail, and so may a file. Close returns the first error, and what can be written is written.
+// number. Add returns no error: the operation that should have computed the number may fail, and so may a file. Close
+// returns the first error, and what can be written is written.
 //
 // Add panics with a [tensor.Mistake] if the name is empty, no UTF-8 or has control characters, if the value is not
 // such a number, and after Close.
