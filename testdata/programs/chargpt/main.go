@@ -73,7 +73,7 @@ func run(ctx context.Context, text string, size config, steps int, prompt, end s
 	model := newGPT(size, letters.Len())
 	batches := data.NewLoader(data.Windows(ids, size.places, size.places/2), 16, data.Options{Shuffle: true, Seed: 1})
 	if batches.Len() == 0 {
-		return fmt.Errorf("the text is too short: want %d characters or more", size.places+1)
+		return fmt.Errorf("the text has %d characters, and the model learns from %d at a time", len(ids), size.places+1)
 	}
 	start := time.Now()
 	if err := train(ctx, model, batches, steps); err != nil {

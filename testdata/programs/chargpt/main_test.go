@@ -121,3 +121,10 @@ func TestTrain(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// A text that is too short to learn from is an error, and not a loop without an end.
+func TestShortText(t *testing.T) {
+	if err := run(t.Context(), "a short text", config{width: 8, heads: 1, blocks: 1, places: 32}, 1, "a", ".", 1); err == nil {
+		t.Error("it learns from 12 characters")
+	}
+}

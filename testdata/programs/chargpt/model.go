@@ -51,7 +51,7 @@ func (g *gpt) Params() []*nn.Param { return nn.Params(g) }
 
 // embed returns [N T width] for characters [N T], the first of which is at a place.
 func (g *gpt) embed(ids *tensor.Tensor, place int) *tensor.Tensor {
-	places := tensor.Arange(float64(place), float64(place+ids.Dim(1)), 1).As(tensor.Int64)
+	places := tensor.ArangeInt(int64(place), int64(place+ids.Dim(1)), 1)
 	return g.Tokens.Forward(ids).Add(g.Places.Forward(places))
 }
 

@@ -124,7 +124,7 @@ func normalise(images *tensor.Tensor) *tensor.Tensor {
 func augment(x *tensor.Tensor) *tensor.Tensor {
 	n := x.Dim(0)
 	x = tensor.Where(tensor.Bernoulli(0.5, n, 1, 1, 1).GtScalar(0), x.Flip(3), x)
-	pixels := tensor.Arange(0, side, 1).As(tensor.Int64)
+	pixels := tensor.ArangeInt(0, side, 1)
 	for axis := 2; axis < 4; axis++ {
 		shape := []int{1, 1, 1, 1}
 		shape[axis] = side
