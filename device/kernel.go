@@ -84,10 +84,10 @@ const (
 	ArgPool
 	// Gather selects elements of In[0] by the int64 indices In[1]. The element for a place in
 	// Args.Shape is where the strides of In[0] lead, plus Args.Ints[1] times the index at that place.
-	// It goes to the same place of the output. Indices are at least
-	// [Args.LeastIndex] and below Args.Ints[0]; negative ones count from Args.Ints[0]. If an index is
-	// out of range, the command fails with an [IndexError] about the first such index in row-major
-	// order. N elements; the output is contiguous.
+	// It goes to the same place of the output. Indices are at least [Args.LeastIndex] and below
+	// Args.Ints[0]; negative ones count from Args.Ints[0]. If an index is out of range, the command
+	// fails with an [IndexError] about the first such index in row-major order. N elements; the output
+	// is contiguous.
 	Gather
 	// ScatterAdd is the reverse of Gather. The N elements of the output begin as 0. Each element of
 	// In[0] over Args.Shape is added, in row-major order, to the element of the output that

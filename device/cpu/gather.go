@@ -55,8 +55,8 @@ type selection struct {
 
 var selections = sync.Pool{New: func() any { return new(selection) }}
 
-// newSelection splits the axes of c into outer and inner ones. It is given the
-// strides of the operand that is selected from and those of the other operand; nil means contiguous.
+// newSelection splits the axes of c into outer and inner ones. It is given the strides of the operand that is selected
+// from and those of the other operand; nil means contiguous.
 func newSelection(c *device.Command, from, other []int) (*selection, error) {
 	shape, index := c.Args.Shape, c.Args.Strides[2]
 	split := len(shape)

@@ -351,9 +351,8 @@ func wide(t *tensor.Tensor) *tensor.Tensor {
 // rounded once. Steps that are small beside a parameter are lost by that: to train for long, keep parameters in
 // float32, and compute with their values as bfloat16.
 //
-// Step panics with a [tensor.Mistake] if Schedule returns a
-// number that is negative, infinite or NaN, or if a parameter has another shape than its gradient or
-// what is remembered about it.
+// Step panics with a [tensor.Mistake] if Schedule returns a number that is negative, infinite or NaN, or if a parameter
+// has another shape than its gradient or what is remembered about it.
 //
 //asyncgen:api mutate
 //go:noinline
