@@ -4,11 +4,11 @@ package cpu
 
 import (
 	"os"
-	"syscall"
 	"testing"
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"golang.org/x/sys/unix"
 )
 
 // guarded returns memory between two pages that can't be touched, and what gives it back: it ends where the
@@ -16,12 +16,12 @@ import (
 func guarded(t *testing.T, bytes int64, atEnd bool) (b *device.Buffer, free func()) {
 	page := int64(os.Getpagesize())
 	inner := (max(bytes, 1) + page - 1) / page * page
-	mem, err := syscall.Mmap(-1, 0, int(inner+2*page), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	mem, err := unix.Mmap(-1, 0, int(inner+2*page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, guard := range [][]byte{mem[:page], mem[page+inner:]} {
-		if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
+		if err := unix.Mprotect(guard, unix.PROT_NONE); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,7 +30,7 @@ func guarded(t *testing.T, bytes int64, atEnd bool) (b *device.Buffer, free func
 		at += inner - bytes
 	}
 	return &device.Buffer{Ptr: unsafe.Pointer(&mem[at]), Bytes: bytes}, func() {
-		if err := syscall.Munmap(mem); err != nil {
+		if err := unix.Munmap(mem); err != nil {
 			t.Error(err)
 		}
 	}

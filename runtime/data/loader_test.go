@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/fault"
@@ -441,6 +442,42 @@ func TestContextWhileWaiting(t *testing.T) {
 			t.Errorf("then there is %v", got)
 		}
 	})
+}
+
+// A loop that ran past its end, until the value was there that ends it, leaves the position where the end is.
+func TestPast(t *testing.T) {
+	slow := device.Wrap("sim", device.KindSimulated, sim.New(sim.Options{Latency: time.Millisecond}))
+	for name, seek := range map[string]bool{"batch by batch": false, "by Seek": true} {
+		t.Run(name, func(t *testing.T) {
+			x := tensor.On(slow).Ones(1)
+			l := load(counted{n: 80}, 2, data.Options{})
+			device.Collect() // with much garbage, the loop would not run ahead
+			later := asyncrt.NewLater[struct{}](64)
+			defer later.Close()
+			const end = 20
+			steps := 0
+			for range l.All() {
+				steps++
+				if seek {
+					l.Seek(data.Position{Batch: steps + 1})
+				}
+				isLast := steps == end
+				at := later.Read(x.AddScalar(1))
+				if _, ok := later.BreakIf(func() bool { return at.Item() > 0 && isLast }, struct{}{}); ok {
+					break
+				}
+			}
+			later.Flush()
+			want := data.Position{Batch: end}
+			if seek {
+				want.Batch++
+			}
+			if l.Position() != want {
+				t.Errorf("the position is %v, want %v", l.Position(), want)
+			}
+			t.Logf("%d steps", steps)
+		})
+	}
 }
 
 // No more batches than announced are made before the loop asks for them.

@@ -3,12 +3,14 @@ package progress
 import (
 	"bytes"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
 	"github.com/asyncgen/asyncgen/device/devicetest"
 	_ "github.com/asyncgen/asyncgen/device/opencl"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
@@ -166,11 +168,53 @@ func TestNewestKnown(t *testing.T) {
 	}
 	let(9)
 	last := want(losses[9])
+	older := x.Tanh()
+	newest := older.Tanh()
 	tensor.Dead(losses...)
 	if got := line(b); got != last {
 		t.Errorf("the bar shows %q, want %q", got, last)
 	}
+	b.Step("loss", older)
+	b.Step("loss", newest)
+	let(2)
+	if err := newest.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := line(b); got != want(newest) {
+		t.Errorf("of two that are known the bar shows %q, want %q", got, want(newest))
+	}
 	b.Close()
+}
+
+// Numbers that were overtaken leave the memory, and all do with Close, without the collector.
+func TestLetsGo(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	g := &gate{cpu.New(), make(chan struct{}, 1000)}
+	x := tensor.On(device.Wrap("gated", device.KindSimulated, g)).Ones(1 << 16)
+	live := func() int64 {
+		if err := asyncrt.WaitAll(); err != nil {
+			t.Log(err) // other tests have made operations fail
+		}
+		return device.MemoryOf(g.Backend).Stats().Live
+	}
+	one := live()
+	b := New(0, Options{Out: new(bytes.Buffer)})
+	for range 10 {
+		y := x.Tanh()
+		loss := y.Slice(0, 0, 1) // keeps all of y
+		b.Step("loss", loss)
+		tensor.Dead(y, loss)
+	}
+	for range 10 {
+		g.tokens <- struct{}{}
+	}
+	if n := live(); n > 3*one {
+		t.Errorf("%d bytes are in use, want those of two numbers: %d", n, 3*one)
+	}
+	b.Close()
+	if n := live(); n > one {
+		t.Errorf("after Close %d bytes are in use, want %d", n, one)
+	}
 }
 
 // On each device values get known in the loop, and none waits. An operation that failed shows as such.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,33 @@ func TestEvents(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("the events are\n%x, want\n%x", got, want)
+	}
+}
+
+// A run that goes on begins its file with the step at which it does.
+func TestResume(t *testing.T) {
+	for _, resume := range []int{0, 300} {
+		dir := t.TempDir()
+		w, err := Open(Options{TensorBoard: dir, Resume: resume})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		names, err := os.ReadDir(dir)
+		if err != nil || len(names) != 1 {
+			t.Fatalf("%v, %v", names, err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, names[0].Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := len(record(versionEvent(time.Now())))
+		start := startEvent(time.Now(), resume)[9:] // behind the time
+		if has := bytes.Contains(got[at:], start); has != (resume > 0) || !has && len(got) > at {
+			t.Errorf("to go on at %d, the file has %x", resume, got)
+		}
 	}
 }
 

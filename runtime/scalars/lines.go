@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// A sink is a file that numbers are written to. After an error it takes no more, and returns nothing but what close
-// finds.
+// A sink is a file that numbers are written to. After an error it takes no more, and returns that error again.
 type sink interface {
 	write(e *entry, v float64) error
 	flush() error
@@ -25,31 +24,19 @@ type sink interface {
 
 // A file is a buffered file.
 type file struct {
-	f    *os.File
-	w    *bufio.Writer
-	dead bool
+	f *os.File
+	w *bufio.Writer
 }
 
-func newFile(f *os.File) file { return file{f: f, w: bufio.NewWriter(f)} }
+func newFile(f *os.File) file { return file{f, bufio.NewWriter(f)} }
 
 // put writes the bytes of a record.
 func (f *file) put(record []byte) error {
-	if f.dead {
-		return nil
-	}
 	_, err := f.w.Write(record)
-	f.dead = err != nil
 	return err
 }
 
-func (f *file) flush() error {
-	if f.dead {
-		return nil
-	}
-	err := f.w.Flush()
-	f.dead = err != nil
-	return err
-}
+func (f *file) flush() error { return f.w.Flush() }
 
 func (f *file) close() error { return errors.Join(f.flush(), f.f.Close()) }
 

@@ -286,6 +286,10 @@ func TestLines(t *testing.T) {
 		if torn, err := scalars.Read(path); err != nil || show(torn) != show(got) {
 			t.Errorf("with half a line at its end, %s has %v, %v, want %v", path, torn, err, got)
 		}
+		shut(t, open(t, o))
+		if mended, err := os.ReadFile(path); err != nil || string(mended) != string(text) {
+			t.Errorf("opened again, %s is\n%s, %v", path, mended, err)
+		}
 	}
 	o.Resume = 2
 	w = open(t, o)

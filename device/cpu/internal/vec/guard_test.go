@@ -4,9 +4,10 @@ package vec
 
 import (
 	"os"
-	"syscall"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // guarded returns memory of the given size between two pages that can't be touched: it ends where the second
@@ -14,17 +15,17 @@ import (
 func guarded(t testing.TB, bytes int, atEnd bool) unsafe.Pointer {
 	page := os.Getpagesize()
 	inner := (bytes + page - 1) / page * page
-	mem, err := syscall.Mmap(-1, 0, inner+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	mem, err := unix.Mmap(-1, 0, inner+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Munmap(mem); err != nil {
+		if err := unix.Munmap(mem); err != nil {
 			t.Error(err)
 		}
 	})
 	for _, guard := range [][]byte{mem[:page], mem[page+inner:]} {
-		if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
+		if err := unix.Mprotect(guard, unix.PROT_NONE); err != nil {
 			t.Fatal(err)
 		}
 	}
