@@ -68,10 +68,11 @@ func ImageFolder[T uint8 | float32](files fs.FS, options ...ImageOptions) (*Imag
 		return nil, fmt.Errorf("data: folder of images: %w", err)
 	}
 	if !set.resize {
-		config, _, err := set.open(0)
+		config, file, err := set.open(0)
 		if err != nil {
 			return nil, fmt.Errorf("data: %w", err)
 		}
+		file.Close()
 		set.options.Height, set.options.Width = config.Height, config.Width
 	}
 	return set, nil
@@ -135,13 +136,17 @@ func (s *Images[T]) Class(i int) int { return int(s.classes[i]) }
 //
 //asyncgen:api control
 func (s *Images[T]) At(i int, x []T, y []int64) error {
-	_, decode, err := s.open(i)
+	_, file, err := s.open(i)
 	if err != nil {
 		return err
 	}
-	m, err := decode()
+	defer file.Close()
+	m, _, err := image.Decode(file)
+	if err == nil && m.Bounds().Empty() {
+		err = errors.New("an image without pixels")
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", s.names[i], err)
 	}
 	h, w := s.options.Height, s.options.Width
 	b := m.Bounds()
@@ -164,9 +169,9 @@ func (s *Images[T]) At(i int, x []T, y []int64) error {
 	return nil
 }
 
-// open returns what the header of image i says, if that is an image of reasonable size, and what decodes it. That
-// is called once.
-func (s *Images[T]) open(i int) (image.Config, func() (image.Image, error), error) {
+// open opens the file of image i. It returns what its header says, if that is an image of reasonable size, and the whole
+// file, which the caller closes.
+func (s *Images[T]) open(i int) (image.Config, io.ReadCloser, error) {
 	name := s.names[i]
 	info, err := fs.Stat(s.files, name)
 	if err != nil {
@@ -190,17 +195,10 @@ func (s *Images[T]) open(i int) (image.Config, func() (image.Image, error), erro
 		f.Close()
 		return image.Config{}, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return config, func() (image.Image, error) {
-		defer f.Close()
-		m, _, err := image.Decode(io.MultiReader(&head, f))
-		if err == nil && m.Bounds().Empty() {
-			err = errors.New("an image without pixels")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return m, nil
-	}, nil
+	return config, struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(&head, f), f}, nil
 }
 
 // planes returns the channels of m, one row after the other.

@@ -284,3 +284,48 @@ func TestLinkedImages(t *testing.T) {
 		}
 	}
 }
+
+// A counting file system knows how many files are open.
+type counting struct {
+	fs.FS
+	open int
+}
+
+func (c *counting) Open(name string) (fs.File, error) {
+	f, err := c.FS.Open(name)
+	if err == nil {
+		c.open++
+		f = &countedFile{f, c}
+	}
+	return f, err
+}
+
+func (c *counting) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(c.FS, name) }
+
+type countedFile struct {
+	fs.File
+	of *counting
+}
+
+func (f *countedFile) Close() error {
+	f.of.open--
+	return f.File.Close()
+}
+
+// Files of images are closed, whatever they have.
+func TestFilesAreClosed(t *testing.T) {
+	good := encoded(t, picture(4, 6), asPNG)
+	files := &counting{FS: fstest.MapFS{"a/1.png": good, "a/2.png": {Data: []byte("no image")}, "a/3.png": {Data: good.Data[:len(good.Data)/2]}}}
+	set, err := data.ImageFolder[uint8](files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range set.Len() {
+		if err := set.At(i, make([]uint8, 72), make([]int64, 1)); (err == nil) != (i == 0) {
+			t.Errorf("image %d: %v", i, err)
+		}
+	}
+	if files.open != 0 {
+		t.Errorf("%d files are open", files.open)
+	}
+}

@@ -402,17 +402,18 @@ func TestEnds(t *testing.T) {
 }
 
 // In a bubble, the end of a loop is the end of its goroutines; synctest.Test would not return otherwise. A loop that
-// waits for a sample is woken by the end of its context, but then has to wait for the sample.
+// waits for a sample is woken by the end of its context, but then has to wait for the sample. No more are read.
 func TestContextWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		set := counted{n: 4, read: func(i int) error {
-			if i == 2 {
+		var read atomic.Int64
+		set := counted{n: 8, read: func(i int) error {
+			if read.Add(1); i == 2 {
 				<-gate
 			}
 			return nil
 		}}
-		l := load(set, 2, data.Options{Workers: 2})
+		l := load(set, 2, data.Options{Workers: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		var errs []error
 		ended := make(chan struct{})
@@ -432,13 +433,13 @@ func TestContextWhileWaiting(t *testing.T) {
 		}
 		close(gate)
 		<-ended
-		if len(errs) != 2 || errs[0] != nil || !errors.Is(errs[1], context.Canceled) {
-			t.Errorf("the loop has %v", errs)
+		if len(errs) != 2 || errs[0] != nil || !errors.Is(errs[1], context.Canceled) || read.Load() != 3 {
+			t.Errorf("the loop has %v and has read %d samples, want 3", errs, read.Load())
 		}
 		if want := (data.Position{Batch: 1}); l.Position() != want {
 			t.Errorf("then it is at %v, want %v", l.Position(), want)
 		}
-		if got := epoch(t, l); !reflect.DeepEqual(got, [][]int64{{2, 3}}) {
+		if got := epoch(t, l); !reflect.DeepEqual(got, [][]int64{{2, 3}, {4, 5}, {6, 7}}) {
 			t.Errorf("then there is %v", got)
 		}
 	})
