@@ -347,3 +347,32 @@ func TestAttentionMistakes(t *testing.T) {
 		}
 	}
 }
+
+// Mask and factors are let go of with the graph, and at once where there is none.
+func TestAttentionLetsGo(t *testing.T) {
+	withoutCollector(t, func(t *testing.T, on tensor.Maker, live func() int64) {
+		x := on.Ones(1, 64, 64)
+		before := live()
+		for _, tracked := range []bool{false, true} {
+			mask, factors := on.Ones(64, 64), on.Ones(64, 64)
+			p := tensor.NewParam(x.Detach())
+			in := p.Value()
+			if !tracked {
+				in = x.Detach()
+			}
+			y := tensor.Attention(in, in, in, tensor.AttentionOptions{Mask: mask, Factors: factors})
+			tensor.Dead(mask, factors)
+			if tracked {
+				sum := y.Sum()
+				sum.Backward()
+				p.ZeroGrad()
+				tensor.Dead(sum)
+			}
+			tensor.Dead(in)
+			tensor.Dead(y)
+			if got := live(); got >= before+4*64*64 { // a mask more
+				t.Errorf("tracked %v: %d bytes are in use, want %d", tracked, got, before)
+			}
+		}
+	})
+}
