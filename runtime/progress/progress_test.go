@@ -204,22 +204,26 @@ func TestLetsGo(t *testing.T) {
 		return low
 	}
 	one := live()
-	b := New(0, Options{Out: new(bytes.Buffer)})
-	for range 10 {
-		y := x.Tanh()
-		loss := y.Slice(0, 0, 1) // keeps all of y
-		b.Step("loss", loss)
-		tensor.Dead(y, loss)
-	}
-	for range 10 {
-		g.tokens <- struct{}{}
-	}
-	if n := live(); n > 3*one {
-		t.Errorf("%d bytes are in use, want those of two numbers: %d", n, 3*one)
-	}
-	b.Close()
-	if n := live(); n > one {
-		t.Errorf("after Close %d bytes are in use, want %d", n, one)
+	for _, isClosed := range []bool{false, true} {
+		b := New(0, Options{Out: new(bytes.Buffer)})
+		for range 10 {
+			y := x.Tanh()
+			loss := y.Slice(0, 0, 1) // keeps all of y
+			b.Step("loss", loss)
+			tensor.Dead(y, loss)
+		}
+		most := 3 * one // with two numbers
+		if isClosed {
+			b.Close()
+			most = one
+		}
+		for range 10 {
+			g.tokens <- struct{}{}
+		}
+		if n := live(); n > most {
+			t.Errorf("closed %v: %d bytes are in use, want %d", isClosed, n, most)
+		}
+		b.Close()
 	}
 }
 
