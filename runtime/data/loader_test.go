@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -312,6 +313,7 @@ func TestMistakes(t *testing.T) {
 	mistake(t, "Pair", func() { data.Pair(data.Array[float32]{Data: []float32{1}}, data.Array[int64]{}) })
 	mistake(t, "ArrayOf", func() { data.ArrayOf[float32](tensor.Scalar(1)) })
 	mistake(t, "Split", func() { data.Split(set, 1.5, 0) })
+	mistake(t, "SplitBy", func() { data.SplitBy(set, math.NaN(), 0, func(i int) int { return i }) })
 	mistake(t, "Folds", func() { data.Folds(set, 7, 0) })
 	mistake(t, "Folds", func() { data.Folds(set, 1, 0) })
 	mistake(t, "Windows", func() { data.Windows([]byte("abc"), 0, 1) })

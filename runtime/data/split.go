@@ -37,7 +37,7 @@ func (s *Subset[X, Y]) At(i int, x []X, y []Y) error { return s.Set.At(s.Index[i
 //
 //asyncgen:api control
 func Split[X, Y device.Element](set Dataset[X, Y], share float64, seed uint64) (a, b *Subset[X, Y]) {
-	return SplitBy(set, share, seed, func(int) int { return 0 })
+	return split("Split", set, share, seed, func(int) int { return 0 })
 }
 
 // SplitBy is like [Split], but divides the samples of each class by themselves, so that each class has the same share
@@ -46,8 +46,13 @@ func Split[X, Y device.Element](set Dataset[X, Y], share float64, seed uint64) (
 //
 //asyncgen:api call 3 loop
 func SplitBy[X, Y device.Element](set Dataset[X, Y], share float64, seed uint64, class func(i int) int) (a, b *Subset[X, Y]) {
+	return split("SplitBy", set, share, seed, class)
+}
+
+// split is SplitBy for the function with the given name.
+func split[X, Y device.Element](name string, set Dataset[X, Y], share float64, seed uint64, class func(i int) int) (a, b *Subset[X, Y]) {
 	if !(share >= 0 && share <= 1) {
-		wrong("Split", "the share is %v, want a number from 0 to 1", share)
+		wrong(name, "the share is %v, want a number from 0 to 1", share)
 	}
 	of := make(map[int][]int)
 	var classes []int
