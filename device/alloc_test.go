@@ -390,6 +390,22 @@ func TestAllocatorSourceFails(t *testing.T) {
 	}
 }
 
+// Blocks of some MiB have no gaps between them, of which those at huge pages would make a quarter of the memory.
+func TestNoGaps(t *testing.T) {
+	if checked {
+		t.Skip("in checked builds each block has a page at its end")
+	}
+	a := NewAllocator(&fakeSource{}, 1<<30)
+	for range 3 {
+		if _, err := a.Alloc(5 << 19); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := a.Stats(); s.Live+s.Cached > minRegion {
+		t.Errorf("three blocks of 2.5 MiB take %d bytes, want one region: %d", s.Live+s.Cached, minRegion)
+	}
+}
+
 func TestFreeTwice(t *testing.T) {
 	a := NewAllocator(&fakeSource{}, 1<<30)
 	for _, bytes := range []int64{100, 1 << 20} {
