@@ -169,8 +169,8 @@ func (s *Images[T]) At(i int, x []T, y []int64) error {
 	return nil
 }
 
-// open opens the file of image i. It returns what its header says, if that is an image of reasonable size, and the whole
-// file, which the caller closes.
+// open opens the file of image i. It returns what its header says, if that is an image of reasonable size, and the
+// whole file, which the caller closes.
 func (s *Images[T]) open(i int) (image.Config, io.ReadCloser, error) {
 	name := s.names[i]
 	info, err := fs.Stat(s.files, name)
