@@ -426,6 +426,9 @@ func (f *Func) Leads(from, to token.Pos, avoid []token.Pos) bool {
 // variable. Such a clock is a deadline and measures nothing, so it needs no wait:
 //
 //	for time.Since(start) < budget {
+//
+// A clock that each iteration starts and asks once measures how long an iteration takes, whatever it is
+// compared with.
 func (pkg *Package) Limits(c *Call) bool {
 	cur := c.Cur
 	for {
@@ -435,12 +438,24 @@ func (pkg *Package) Limits(c *Call) bool {
 			cur = up
 			continue
 		case *ast.IfStmt, *ast.ForStmt, *ast.CaseClause:
-			return !isRace(pkg, c.Cur, c.In)
+			return !isRace(pkg, c.Cur, c.In) && !timesIteration(pkg, c)
 		case *ast.AssignStmt:
-			return len(n.Lhs) == 1 && onlyCompared(pkg, n.Lhs[0], c.In)
+			return len(n.Lhs) == 1 && onlyCompared(pkg, n.Lhs[0], c.In) && !timesIteration(pkg, c)
 		}
 		return false
 	}
+}
+
+// timesIteration reports whether the innermost loop around c starts the clock that c reads.
+func timesIteration(pkg *Package, c *Call) bool {
+	start, _ := c.In.Elapsed(c)
+	if start == nil || len(pkg.Defs[start]) != 1 {
+		return false
+	}
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		return l.Stmt != nil && bodyOf(l.Stmt).Pos() <= start.Pos() && start.Pos() < l.Stmt.End()
+	}
+	return false
 }
 
 // onlyCompared reports whether each use of the local variable lhs is in the condition of an if, for or

@@ -138,7 +138,8 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 }
 
 // Steps reports whether the call may take a step of training, as opt.Step() and p.Set(x) do, directly
-// or through functions that it calls. Computing gradients, and setting a rate or a seed, are no steps.
+// or through functions that it calls. Computing gradients, setting a rate or a seed, and setting a cell to
+// zeros or random numbers, with which training begins, are no steps.
 func (c *Call) Steps() bool {
 	if c.API.Kind != tensorapi.Mutate {
 		return c.Summary().Steps || c.anyArg(func(s *Summary) bool { return s.Steps }) || c.anyLit((*Call).Steps)
@@ -147,9 +148,18 @@ func (c *Call) Steps() bool {
 	case "Backward", "ZeroGrad", "SetRate", "Seed", "Restore", "Sync", "Changing":
 		return false
 	case "Set":
-		return strings.HasSuffix(c.API.Name, ".Param).Set")
+		return strings.HasSuffix(c.API.Name, ".Param).Set") && !begins(c)
 	}
 	return true
+}
+
+// begins reports whether c sets a cell to a tensor that is computed from nothing.
+func begins(c *Call) bool {
+	if len(c.Expr.Args) != 1 {
+		return false
+	}
+	made := c.In.Package.Calls[syntax.AsCall(c.Expr.Args[0])]
+	return made != nil && (made.API.Kind == tensorapi.Host || made.API.Kind == tensorapi.Draw)
 }
 
 // StepsItself reports whether most iterations of l take a step of training outside of all loops in l.
@@ -434,7 +444,8 @@ func recurrent(pkg *Package, m *Loop) bool {
 }
 
 // gathers reports whether e adds the tensor in v to something, joins it or compares it: e is an
-// operation such as Add or Concat, and exactly one of its operands mentions v.
+// operation such as Add or Concat, and exactly one of its operands mentions v. This operand is v, perhaps
+// scaled: m.MatMul(v).Add(b) computes another v.
 func gathers(pkg *Package, e ast.Expr, v *types.Var) bool {
 	c := pkg.Calls[syntax.AsCall(e)]
 	if c == nil || c.API.Kind != tensorapi.Op {
@@ -447,11 +458,33 @@ func gathers(pkg *Package, e ast.Expr, v *types.Var) bool {
 	}
 	at := 0
 	for _, e := range slices.Concat(c.Operand(tensorapi.Recv), c.Expr.Args) {
-		if pkg.Mentions(e, v) {
+		switch {
+		case isScaled(pkg, e, v):
 			at++
+		case pkg.Mentions(e, v):
+			return false
 		}
 	}
 	return at == 1
+}
+
+// isScaled reports whether e is the tensor in v, a view of it, or its product or sum with a number.
+func isScaled(pkg *Package, e ast.Expr, v *types.Var) bool {
+	c := pkg.Calls[syntax.AsCall(e)]
+	if c == nil {
+		return pkg.Variable(e) == v
+	}
+	recv := c.Operand(tensorapi.Recv)
+	if c.API.Kind == tensorapi.Op {
+		switch c.Callee.Name() {
+		case "MulScalar", "DivScalar", "AddScalar", "SubScalar", "As", "Detach":
+		default:
+			return false
+		}
+	} else if c.API.Kind != tensorapi.View {
+		return false
+	}
+	return len(recv) == 1 && isScaled(pkg, recv[0], v)
 }
 
 // IsSearch reports whether l looks for a number, as a line search does. A value that it reads must end

@@ -106,24 +106,24 @@ func (f *Func) IsTest() bool {
 // always makes a tensor. It returns nil if the tensor may come from elsewhere, such as a parameter or a
 // field. Otherwise nobody else has the tensor, unless it was passed on since.
 func (pkg *Package) MadeBy(e ast.Expr) []*ast.CallExpr {
-	calls, ok := madeBy(pkg, e, make(map[*types.Var]bool))
+	calls, ok := madeBy(pkg, e, 0, make(map[*types.Var]bool))
 	if !ok {
 		return nil
 	}
 	return calls
 }
 
-// alwaysMakes reports whether each call of f returns a tensor that this call has made. Functions that
-// call themselves are left out, for each would rely on the other.
-func alwaysMakes(pkg *Package, f *Func, seen map[*types.Var]bool) bool {
-	if f == nil || f.Cyclic || f.Sig.Results().Len() != 1 || len(f.Returns) == 0 {
+// alwaysMakes reports whether result number i of each call of f is a tensor that this call has made.
+// Functions that call themselves are left out, for each would rely on the other.
+func alwaysMakes(pkg *Package, f *Func, i int, seen map[*types.Var]bool) bool {
+	if f == nil || f.Cyclic || i >= f.Sig.Results().Len() || len(f.Returns) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(f.Returns, func(ret *ast.ReturnStmt) bool {
-		if len(ret.Results) != 1 || syntax.IsNil(pkg.Info, ret.Results[0]) {
+		if len(ret.Results) != f.Sig.Results().Len() || syntax.IsNil(pkg.Info, ret.Results[i]) {
 			return true
 		}
-		_, ok := madeBy(pkg, ret.Results[0], seen)
+		_, ok := madeBy(pkg, ret.Results[i], 0, seen)
 		return !ok
 	})
 }
@@ -160,12 +160,13 @@ func isMaker(pkg *Package, e ast.Expr, seen map[*types.Var]bool) bool {
 	if !v.IsKnown() {
 		v = methodValue(pkg, e)
 	}
-	return alwaysMakes(pkg, v.Fn, seen) || v.Fn == nil && v.Summary().Makes
+	return v.Fn != nil && v.Fn.Sig.Results().Len() == 1 && alwaysMakes(pkg, v.Fn, 0, seen) || v.Fn == nil && v.Summary().Makes
 }
 
-// madeBy is MadeBy; ok is false where MadeBy returns nil. Variables in seen are being asked about, and
-// add nothing: v = v.Exp() alone doesn't say where v comes from, but the first assignment does.
-func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.CallExpr, ok bool) {
+// madeBy is MadeBy for result number i of e, if that is a call; ok is false where MadeBy returns nil.
+// Variables in seen are being asked about, and add nothing: v = v.Exp() alone doesn't say where v comes
+// from, but the first assignment does.
+func madeBy(pkg *Package, e ast.Expr, i int, seen map[*types.Var]bool) (calls []*ast.CallExpr, ok bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CallExpr:
 		if c := pkg.Calls[e]; c != nil {
@@ -178,7 +179,7 @@ func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 					return []*ast.CallExpr{e}, true
 				}
 			case tensorapi.Unknown:
-				if alwaysMakes(pkg, c.Target, seen) || c.Target == nil && c.Summary().Makes || handedMakes(pkg, c, seen) {
+				if alwaysMakes(pkg, c.Target, i, seen) || c.Target == nil && c.Summary().Makes || handedMakes(pkg, c, seen) {
 					return []*ast.CallExpr{e}, true
 				}
 			}
@@ -199,7 +200,7 @@ func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 			if d.Kind != DefValue {
 				return nil, false
 			}
-			more, ok := madeBy(pkg, d.Value, seen)
+			more, ok := madeBy(pkg, d.Value, d.Index, seen)
 			if !ok {
 				return nil, false
 			}
@@ -212,7 +213,7 @@ func madeBy(pkg *Package, e ast.Expr, seen map[*types.Var]bool) (calls []*ast.Ca
 
 // makesTensor reports whether f has one result, a tensor that each call has made: Summary.Makes.
 func makesTensor(pkg *Package, f *Func) bool {
-	return f.Sig.Results().Len() == 1 && IsTensor(f.Sig.Results().At(0).Type()) && alwaysMakes(pkg, f, make(map[*types.Var]bool))
+	return f.Sig.Results().Len() == 1 && IsTensor(f.Sig.Results().At(0).Type()) && alwaysMakes(pkg, f, 0, make(map[*types.Var]bool))
 }
 
 // compared returns the operands of f that f compares with each other by == or !=, themselves or their

@@ -3,10 +3,12 @@ package deferredread
 import (
 	_ "embed"
 	"go/ast"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/sites"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -30,6 +32,14 @@ func check(p *lint.Pass) {
 			Related: s.Loop.Related(),
 		})
 	}
+	for _, c := range early(p.Package) {
+		name := p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead})
+		p.Report(lint.Warning, analysis.Diagnostic{
+			Pos:     c.Expr.Pos(),
+			End:     c.Expr.End(),
+			Message: "deferred call: " + name + " is an argument, so it waits for the device here, before the work below is enqueued; defer a function that reads",
+		})
+	}
 	for _, d := range deferred(p.Package) {
 		p.Report(lint.Warning, analysis.Diagnostic{
 			Pos:     d.Call.Expr.Pos(),
@@ -48,5 +58,35 @@ func deferred(pkg *blocking.Package) []*sites.Spawn {
 			return nil
 		}
 		return c.Lits
-	}, func(c *blocking.Call) bool { _, ok := c.Cur.Parent().Node().(*ast.DeferStmt); return ok })
+	}, func(c *blocking.Call) bool { _, ok := c.Cur.Parent().Node().(*ast.DeferStmt); return ok }, func(c *blocking.Call) []blocking.CallWait {
+		return append(pkg.Waits(c), pkg.Barriers(c)...)
+	})
+}
+
+// early lists the calls among the operands of deferred ones, outside of loops, that read what the function has
+// enqueued. The function enqueues more after that, for which the device has to wait.
+func early(pkg *blocking.Package) []*blocking.Call {
+	var list []*blocking.Call
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			stmt := deferOf(c)
+			if stmt == nil || stmt.Call == c.Expr || c.API.Kind != tensorapi.Read || pkg.RunsInLoop(f, c) {
+				continue
+			}
+			fresh := slices.ContainsFunc(pkg.Waits(c), func(w blocking.CallWait) bool { return w.Operand != nil && pkg.Fresh(w.Operand, f, f.WholeLoop()) })
+			if fresh && slices.ContainsFunc(f.Calls, func(d *blocking.Call) bool { return !d.Away && d.Expr.Pos() > stmt.End() && d.Enqueues() }) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// deferOf returns the statement that defers a call which has c as an operand, or c itself; or nil.
+func deferOf(c *blocking.Call) *ast.DeferStmt {
+	for cur := range c.Cur.Enclosing((*ast.DeferStmt)(nil), (*ast.FuncLit)(nil)) {
+		stmt, _ := cur.Node().(*ast.DeferStmt)
+		return stmt
+	}
+	return nil
 }

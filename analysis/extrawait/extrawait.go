@@ -151,7 +151,7 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 	}
 	b := &barrier{
 		Call: c.Expr, Cur: c.Cur, Loop: l, Name: pkg.CallName(c, w),
-		Outside: pkg.Any(l, sites.IsOutside) || sites.IsAllowed(c),
+		Outside: pkg.Any(l, sites.IsOutside) || sites.IsAllowed(c) || sites.TakesData(pkg, l) && !pkg.Any(l, (*blocking.Call).Mutates),
 		Trains:  pkg.Any(l, (*blocking.Call).Mutates),
 		Timer:   sites.IsTimerWait(c),
 	}

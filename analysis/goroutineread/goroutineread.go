@@ -55,7 +55,7 @@ func goroutines(pkg *blocking.Package) []*sites.Spawn {
 			return c.Lits
 		}
 		return nil
-	}, blocking.IsGo)
+	}, blocking.IsGo, pkg.Waits)
 }
 
 // onlyWaits reports whether the goroutines only wait, and the function waits for all of them after the

@@ -143,7 +143,7 @@ func onlyGrows(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blockin
 	for _, d := range pkg.Defs[v] {
 		switch {
 		case d.Kind == blocking.DefValue && ast.Unparen(syntax.OrNil(d.Value)) == c.Expr:
-		case pkg.Contains(l, d.In, d.Pos) && !isFirst(pkg, v, d), v.IsField() && d.In != nil && pkg.CalledFrom(l, d.In) && d.In != l.Func:
+		case pkg.Contains(l, d.In, d.Pos) && !isFirst(pkg, v, d, l), v.IsField() && d.In != nil && pkg.CalledFrom(l, d.In) && d.In != l.Func:
 			return false // it begins anew now and then
 		}
 	}
@@ -179,8 +179,8 @@ func onlyGrows(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blockin
 	return true
 }
 
-// isFirst reports whether d sets v where it is nil.
-func isFirst(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
+// isFirst reports whether d sets v where it is nil, or in the first iteration: i == 0.
+func isFirst(pkg *blocking.Package, v *types.Var, d blocking.Def, l *blocking.Loop) bool {
 	cur, ok := pkg.Cursor(d.Pos)
 	if !ok {
 		return false
@@ -188,7 +188,10 @@ func isFirst(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
 	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
 		n := c.Node().(*ast.IfStmt)
 		b, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
-		if ok && b.Op == token.EQL && n.Body.Pos() <= d.Pos && d.Pos < n.Body.End() && pkg.Variable(b.X) == v && syntax.IsNil(pkg.Info, b.Y) {
+		if !ok || b.Op != token.EQL || d.Pos < n.Body.Pos() || n.Body.End() <= d.Pos {
+			continue
+		}
+		if pkg.Variable(b.X) == v && syntax.IsNil(pkg.Info, b.Y) || pkg.Info.Types[b.Y].Value != nil && syntax.IsIdent(b.X) && pkg.Counts(b.X, l) {
 			return true
 		}
 	}

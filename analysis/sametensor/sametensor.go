@@ -31,13 +31,13 @@ func check(p *lint.Pass) {
 		switch n := cur.Node().(type) {
 		case *ast.BinaryExpr:
 			if n.Op == token.EQL || n.Op == token.NEQ {
-				compare(p, n, n.X, n.Y, types.ExprString(n.X)+" "+n.Op.String()+" "+types.ExprString(n.Y), n.Op == token.EQL && isRefused(p, cur))
+				compare(p, n, n.X, n.Y, types.ExprString(n.X)+" "+n.Op.String()+" "+types.ExprString(n.Y), n.Op == token.EQL && isRefused(p, cur), isAnswer(p.Package, cur))
 			}
 		case *ast.SwitchStmt:
 			for _, s := range n.Body.List {
 				for _, e := range s.(*ast.CaseClause).List {
 					if n.Tag != nil {
-						compare(p, e, n.Tag, e, "case "+types.ExprString(e), false)
+						compare(p, e, n.Tag, e, "case "+types.ExprString(e), false, false)
 					}
 				}
 			}
@@ -53,8 +53,8 @@ func check(p *lint.Pass) {
 }
 
 // compare reports a comparison of x and y, written as text, if both are tensors. refused means that a
-// test fails if the two are the same tensor.
-func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused bool) {
+// test fails if the two are the same tensor, and answer that the comparison is all that a function does.
+func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused, answer bool) {
 	if refused || !isTensor(p, x) || !isTensor(p, y) {
 		return
 	}
@@ -66,7 +66,7 @@ func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused bool) {
 		isNew(p.Package, x, y) || isNew(p.Package, y, x):
 		severity = lint.Warning
 		says = "compares two tensors that are never the same one"
-	case correspond(p.Package, x, y):
+	case answer, correspond(p.Package, x, y):
 		severity = lint.Warning
 	}
 	report(p, severity, n, text+" "+says)
@@ -109,7 +109,7 @@ func compareBy(p *lint.Pass, c *blocking.Call) {
 		}
 	}
 	if len(operands) == 2 {
-		compare(p, c.Expr, operands[0], operands[1], types.ExprString(c.Expr), false)
+		compare(p, c.Expr, operands[0], operands[1], types.ExprString(c.Expr), false, false)
 		for i, e := range operands {
 			if isTensor(p, e) && isList(p, operands[1-i]) && isUnknownElsewhere(p.Package, e) {
 				report(p, lint.Warning, c.Expr, blocking.CalleeName(c)+" looks for a tensor that was just made, and so is in no list")
@@ -138,6 +138,31 @@ func compareBy(p *lint.Pass, c *blocking.Call) {
 			report(p, lint.Warning, c.Expr, blocking.CalleeName(c)+" looks for a tensor that was just made, and so is no key of a map")
 		}
 	}
+}
+
+// isAnswer reports whether a function returns the comparison at cur of two of its operands. If its name speaks of
+// handles, that is what it is for.
+//
+//	list = slices.CompactFunc(list, func(x, y *tensor.Tensor) bool { return x == y })
+func isAnswer(pkg *blocking.Package, cur inspector.Cursor) bool {
+	for syntax.IsParen(cur.Parent().Node()) {
+		cur = cur.Parent()
+	}
+	ret, ok := cur.Parent().Node().(*ast.ReturnStmt)
+	n, f := cur.Node(), pkg.FuncAt(cur)
+	for {
+		paren, ok := n.(*ast.ParenExpr)
+		if !ok {
+			break
+		}
+		n = paren.X
+	}
+	b, isBinary := n.(*ast.BinaryExpr)
+	if !ok || !isBinary || f == nil || len(ret.Results) != 1 || len(f.Returns) != 1 || meansHandles(f.Name) {
+		return false
+	}
+	x, y := pkg.Local(b.X), pkg.Local(b.Y)
+	return x != nil && y != nil && x != y && pkg.Params[x].Of == f && pkg.Params[y].Of == f && len(pkg.Defs[x])+len(pkg.Defs[y]) == 0
 }
 
 // answers reports whether c is what its function returns, as whether a list has something.
@@ -259,7 +284,7 @@ func isNew(pkg *blocking.Package, x, y ast.Expr) bool {
 		return false
 	}
 	made := pkg.Defs[v][0]
-	if pkg.MadeBy(made.Value) == nil || syntax.IsIdent(made.Value) || made.In == nil {
+	if pkg.MadeBy(x) == nil || syntax.IsIdent(made.Value) || made.In == nil {
 		return false
 	}
 	pos, ok := placeIn(pkg, made.In, x.Pos())

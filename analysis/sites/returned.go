@@ -127,11 +127,33 @@ func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	return syntax.ElementType(pkg.Info.TypeOf(c.Expr)) != nil && pkg.Varies(c.Operand(tensorapi.Recv)[0], l)
 }
 
-// isListElement reports whether c reads an element of a list that l goes through, and the value only
+// isListElement reports whether c reads an element of a list that l goes through, or a field of one, and the value only
 // becomes an operand of what l enqueues. The tensors in the list were made elsewhere.
 func isListElement(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
-	e, ok := ast.Unparen(c.Operand(tensorapi.Recv)[0]).(*ast.IndexExpr)
-	if !ok || pkg.Varies(e.X, l) || !pkg.Counts(e.Index, l) || pkg.IsHostList(e.X) || len(c.Expr.Args) > 0 {
+	of := ast.Unparen(c.Operand(tensorapi.Recv)[0])
+	for {
+		sel, ok := of.(*ast.SelectorExpr)
+		if !ok {
+			break
+		}
+		of = ast.Unparen(sel.X)
+	}
+	var list ast.Expr
+	switch e := of.(type) {
+	case *ast.IndexExpr:
+		if !pkg.Counts(e.Index, l) {
+			return false
+		}
+		list = e.X
+	case *ast.Ident:
+		s, ok := l.Stmt.(*ast.RangeStmt)
+		d := pkg.Defs[pkg.Local(e)]
+		if !ok || len(d) != 1 || d[0].Kind != blocking.DefElem || d[0].Value != s.X {
+			return false
+		}
+		list = s.X
+	}
+	if list == nil || pkg.Varies(list, l) || pkg.IsHostList(list) || len(c.Expr.Args) > 0 {
 		return false
 	}
 	places := Uses(pkg, c, l)

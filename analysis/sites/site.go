@@ -173,20 +173,21 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 
 // hotLoop returns the innermost loop around c that enqueues what c waits for in each of many iterations; or nil.
 func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *blocking.Loop {
+	own := computesSize(c)
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
 		if isComparison(pkg, l) && pkg.Varies(c.Expr, l) && (w.Operand == nil || !pkg.IsHostList(w.Operand)) {
 			return l
 		}
-		if l.Small || !pkg.Any(l, (*blocking.Call).Enqueues) && !takesInput(pkg, l) || pkg.AppliesList(c, l) {
+		if l.Small || !own && !pkg.Any(l, (*blocking.Call).Enqueues) && !takesInput(pkg, l) || pkg.AppliesList(c, l) {
 			continue
 		}
-		if pkg.IsOuter(l, c) {
+		if pkg.IsOuter(l, c) || doubles(pkg, l) {
 			return nil // and so is every loop around it
 		}
 		if stops, _ := pkg.IsMeasured(l); stops && w.Kind != blocking.WaitPrint {
 			return nil // it has to wait while the clock runs
 		}
-		if w.Operand == nil && pkg.Any(l, (*blocking.Call).Enqueues) || w.Operand != nil && (pkg.Fresh(w.Operand, c.In, l) || pkg.Arrives(w.Operand, c.In, l)) {
+		if w.Operand == nil && pkg.Any(l, (*blocking.Call).Enqueues) || w.Operand != nil && (own && pkg.Varies(w.Operand, l) || pkg.Fresh(w.Operand, c.In, l) || pkg.Arrives(w.Operand, c.In, l)) {
 			if isDelayed(pkg, c, w.Operand, l) || pkg.Any(l, IsStreamed) || IsPaced(pkg, l) {
 				return nil
 			}
@@ -194,6 +195,28 @@ func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *bloc
 		}
 	}
 	return nil
+}
+
+// computesSize reports whether c computes a tensor whose size depends on values, as Unique and NonZero do. It waits
+// for its own work, even if its operand is finished.
+func computesSize(c *blocking.Call) bool {
+	return c.API.Kind == tensorapi.Read && c.Lib == tensorapi.Ours() && blocking.IsTensor(typeOf(c.In.Package, c.Expr))
+}
+
+// doubles reports whether l multiplies an integer counter in each iteration. There are few.
+//
+//	for n := 100; len(trials) > 1; n *= 2 {
+func doubles(pkg *blocking.Package, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.ForStmt)
+	if !ok {
+		return false
+	}
+	assign, ok := s.Post.(*ast.AssignStmt)
+	if !ok || assign.Tok != token.MUL_ASSIGN && assign.Tok != token.SHL_ASSIGN {
+		return false
+	}
+	basic, ok := typeOf(pkg, assign.Lhs[0]).Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsInteger != 0
 }
 
 // isComparison reports whether l is the body of a literal by which something is sorted. It reads each element more
@@ -415,6 +438,9 @@ func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	if changesState(pkg, c, l) {
 		return true
 	}
+	if answersNumber(pkg, c, l) {
+		return true
+	}
 	assign, ok := c.Cur.Parent().Node().(*ast.AssignStmt)
 	if isMethod := c.Callee != nil && c.Callee.Signature().Recv() != nil; !ok || len(assign.Rhs) != 1 || !c.Dynamic && !isMethod {
 		return false // a function that only computes is no world
@@ -426,6 +452,22 @@ func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 		}
 	}
 	return len(made) > 0 && becomesTensor(pkg, made, l)
+}
+
+// answersNumber reports whether c calls an unknown function, and l computes with the number that it returns. It may
+// ask the world, as for the outcome of an experiment.
+//
+//	y := measure(at.ItemInt())
+//	sum = sum.AddScalar(y)
+func answersNumber(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	assign, ok := c.Cur.Parent().Node().(*ast.AssignStmt)
+	if !ok || !c.Dynamic || len(assign.Lhs) == 0 {
+		return false
+	}
+	v := pkg.Local(assign.Lhs[0])
+	return v != nil && syntax.IsNumeric(v.Type()) && pkg.Any(l, func(d *blocking.Call) bool {
+		return (d.API.Kind == tensorapi.Op || d.API.Kind == tensorapi.Host) && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return pkg.Mentions(e, v) })
+	})
 }
 
 // changesState reports whether c is a method of a world of which l asks the state to make a tensor: by another method,
@@ -494,7 +536,11 @@ func isFedBack(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	if v == nil || p.Use != Passed || pkg.HoldsTensors(v.Type()) {
 		return false
 	}
-	switch n := p.Cur.Parent().Node().(type) {
+	at := p.Cur.Parent()
+	if _, ok := at.Node().(*ast.IndexExpr); ok {
+		at = at.Parent() // its name, in a list on the host
+	}
+	switch n := at.Node().(type) {
 	case *ast.SendStmt:
 	case *ast.CallExpr:
 		if fn := pkg.Variable(n.Fun); fn == nil || pkg.Params[fn].Of == nil && !fn.IsField() {
@@ -541,7 +587,7 @@ func valueOf(p Place) ast.Expr {
 // answersInput reports whether l takes data, and no tensors, from a channel, and passes each value on: it is sent,
 // perhaps with what it is for, or given to a function. Somebody waits for each, as for the result of a job.
 func answersInput(pkg *blocking.Package, places []Place, l *blocking.Loop) bool {
-	if len(places) == 0 || pkg.Any(l, (*blocking.Call).Mutates) || !takesData(pkg, l) {
+	if len(places) == 0 || pkg.Any(l, (*blocking.Call).Mutates) || !TakesData(pkg, l) {
 		return false
 	}
 	return !slices.ContainsFunc(places, func(p Place) bool { return p.Use != Passed && !isSent(p) && !isText(pkg, p) })
@@ -573,8 +619,8 @@ func isSent(p Place) bool {
 	return false
 }
 
-// takesData reports whether l receives what holds no tensors, and is no signal.
-func takesData(pkg *blocking.Package, l *blocking.Loop) bool {
+// TakesData reports whether l receives what holds no tensors, and is no signal.
+func TakesData(pkg *blocking.Package, l *blocking.Loop) bool {
 	isData := func(ch ast.Expr) bool {
 		t, ok := pkg.Info.TypeOf(ch).Underlying().(*types.Chan)
 		if !ok {

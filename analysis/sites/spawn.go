@@ -23,8 +23,9 @@ type Spawn struct {
 }
 
 // Spawns finds the calls in loops that wait elsewhere for what the loop has enqueued. literals lists,
-// for each call, the literals that do so; itself reports whether the callee does.
-func Spawns(pkg *blocking.Package, literals func(*blocking.Call) []*blocking.Func, itself func(*blocking.Call) bool) []*Spawn {
+// for each call, the literals that do so; itself reports whether the callee does. waits lists what a call
+// waits for.
+func Spawns(pkg *blocking.Package, literals func(*blocking.Call) []*blocking.Func, itself func(*blocking.Call) bool, waits func(*blocking.Call) []blocking.CallWait) []*Spawn {
 	var list []*Spawn
 	for _, f := range pkg.Funcs {
 		for _, c := range f.Calls {
@@ -36,7 +37,7 @@ func Spawns(pkg *blocking.Package, literals func(*blocking.Call) []*blocking.Fun
 			if l == nil || f.Package.GuardOf(f, c.Expr.Pos(), l) != blocking.Always {
 				continue
 			}
-			if d, w, ok := waitsLater(f.Package, c, lits, l); ok {
+			if d, w, ok := waitsLater(f.Package, c, lits, l, waits); ok {
 				list = append(list, &Spawn{c, lits, d.Expr, f.Package.CallName(d, w), l, onlyPrints(f.Package, d, w)})
 			}
 		}
@@ -76,9 +77,9 @@ func hotNatural(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 
 // waitsLater returns the call that waits for something that l or the literal has enqueued: one in the
 // literals or, if there are none, c itself.
-func waitsLater(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *blocking.Loop) (*blocking.Call, blocking.CallWait, bool) {
+func waitsLater(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *blocking.Loop, waits func(*blocking.Call) []blocking.CallWait) (*blocking.Call, blocking.CallWait, bool) {
 	if len(lits) == 0 {
-		for _, w := range pkg.Waits(c) {
+		for _, w := range waits(c) {
 			if w.Via != nil && (w.Via.Guarded || w.Operand == nil && (w.Via.InLoop || !c.Enqueues())) {
 				continue
 			}
@@ -97,7 +98,7 @@ func waitsLater(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, 
 				if d.Away || pkg.RunsInLoop(g, d) || pkg.AfterLoop(g, d) || pkg.BeforeLoop(g, d) || pkg.GuardOf(g, d.Expr.Pos(), nil) != blocking.Always {
 					continue
 				}
-				for _, w := range pkg.Waits(d) {
+				for _, w := range waits(d) {
 					if w.Via != nil && (w.Via.InLoop || w.Via.Guarded) {
 						continue
 					}
