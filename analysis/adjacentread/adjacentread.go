@@ -3,6 +3,7 @@ package adjacentread
 import (
 	_ "embed"
 	"go/types"
+	"strconv"
 
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/sites"
@@ -28,6 +29,13 @@ func check(p *lint.Pass) {
 			End:     r.Call.End(),
 			Message: message,
 			Related: []analysis.RelatedInformation{{Pos: r.First.Pos(), End: r.First.End(), Message: "the first read"}},
+		})
+	}
+	for _, t := range together(p) {
+		p.Report(lint.Warning, analysis.Diagnostic{
+			Pos:     t[0].Expr.Pos(),
+			End:     t[0].Expr.End(),
+			Message: "read after read: the statement reads " + strconv.Itoa(len(t)) + " numbers one by one; stack the tensors and read once",
 		})
 	}
 	for _, r := range listReads(p) {

@@ -49,6 +49,46 @@ func repeats(p *lint.Pass) []repeat {
 	return list
 }
 
+// together lists the reads of three or more numbers in one statement that returns or assigns them, outside of loops.
+//
+//	return x.Mean().Item(), x.Min().Item(), x.Max().Item()
+func together(p *lint.Pass) [][]*blocking.Call {
+	var list [][]*blocking.Call
+	for _, f := range p.Funcs {
+		if f.Name == "main" || f.Name == "init" || f.IsTest() {
+			continue
+		}
+		reads := make(map[ast.Node][]*blocking.Call)
+		var order []ast.Node
+		for _, c := range f.Calls {
+			if c.Away || c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() || len(c.Expr.Args) > 0 || !syntax.IsNumeric(p.TypesInfo.TypeOf(c.Expr)) ||
+				sites.Innermost(p.Package, c) != nil || sites.IsAllowed(c) || p.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always || len(p.ShortCircuits(c.Expr.Pos())) > 0 {
+				continue
+			}
+			made := p.Calls[syntax.AsCall(c.Operand(tensorapi.Recv)[0])]
+			stmt, ok := lint.Statement(c.Cur)
+			if !ok || made == nil || made.API.Kind != tensorapi.Op {
+				continue
+			}
+			switch n := stmt.Node().(type) {
+			case *ast.ReturnStmt, *ast.AssignStmt:
+				if len(reads[n]) == 0 {
+					order = append(order, n)
+				}
+				if first := reads[n]; len(first) == 0 || first[0].Callee == c.Callee {
+					reads[n] = append(reads[n], c)
+				}
+			}
+		}
+		for _, n := range order {
+			if len(reads[n]) > 2 {
+				list = append(list, reads[n])
+			}
+		}
+	}
+	return list
+}
+
 // readBefore returns the call before c, in the same iteration, that always reads what c reads again; or nil.
 func readBefore(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
 	operands := c.Operand(c.API.Arg)

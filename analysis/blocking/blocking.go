@@ -549,7 +549,7 @@ func (c *Call) Mutates() bool {
 // it is also given tensors: step(batch) does, loadBatch(i) doesn't.
 func (c *Call) makes() bool {
 	// Known callees say by themselves whether they enqueue.
-	if c.API.Kind != tensorapi.Call && (!c.Dynamic || c.Impls != nil || c.looksUp()) {
+	if c.API.Kind != tensorapi.Call && (!c.Dynamic || c.Impls != nil || c.summary != nil || c.looksUp()) {
 		return false
 	}
 	sig, ok := c.In.Package.Info.TypeOf(c.Expr.Fun).Underlying().(*types.Signature)

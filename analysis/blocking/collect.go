@@ -240,7 +240,9 @@ func resolve(pkg *Package, c *Call) {
 		callee = callee.Origin()
 		if types.IsInterface(syntax.RecvType(callee)) {
 			c.Dynamic = true
-			c.Impls = implementations(pkg, callee)
+			if c.Impls = implementations(pkg, callee); c.Impls == nil {
+				c.summary = implementation(pkg, callee)
+			}
 			return
 		}
 		c.Target = pkg.Decls[callee]
@@ -551,6 +553,34 @@ func implementations(pkg *Package, method *types.Func) []*Func {
 		return nil
 	}
 	return list
+}
+
+// implementation returns what is known of the only method that a call of an interface's method may lead to in the
+// packages that this one imports, if none of this package's types has it; or nil. The interface must be this package's.
+func implementation(pkg *Package, method *types.Func) *Summary {
+	it, ok := syntax.RecvType(method).Underlying().(*types.Interface)
+	if !ok || method.Pkg() != pkg.Pass.Pkg || len(pkg.Implementing(it, method.Name())) > 0 {
+		return nil
+	}
+	var found *Summary
+	for _, imp := range pkg.Pass.Pkg.Imports() {
+		if !pkg.Pass.ImportPackageFact(imp, new(Reaches)) || owned(imp.Path()) {
+			continue
+		}
+		for _, name := range imp.Scope().Names() {
+			t, ok := imp.Scope().Lookup(name).(*types.TypeName)
+			if !ok || t.IsAlias() || types.IsInterface(t.Type()) || !types.Implements(types.NewPointer(t.Type()), it) {
+				continue
+			}
+			fn, _, _ := types.LookupFieldOrMethod(t.Type(), true, imp, method.Name())
+			s := new(Summary)
+			if m, ok := fn.(*types.Func); found != nil || !ok || !pkg.Pass.ImportObjectFact(m.Origin(), s) {
+				return nil
+			}
+			found = s
+		}
+	}
+	return found
 }
 
 // Implementing lists the methods called name of the types of this package that implement an interface.

@@ -60,7 +60,54 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			cb := d.Callback(0) // the loop of the iterator is l itself
 			return cb == nil && d.Summary().Trains || cb != nil && cb.Slow
 		}
-		return d != c && d.Expr != l.Func.ArgOf && d.Summary().Trains && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
+		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l)) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
+	})
+}
+
+// trainsBeside reports whether d calls a function of the package that waits for goroutines, each of which trains.
+func trainsBeside(d *Call) bool {
+	return d.Target != nil && !d.Away && d.Target.Contains(func(e *Call) bool { return e.Summary().Trains }) &&
+		d.Target.Contains(func(e *Call) bool { return syntax.IsFullName(e.Callee, "(*sync.WaitGroup).Wait") })
+}
+
+// repeats reports whether d, in l, calls a method of the package that changes what it belongs to many times, as one
+// that fits a model by a number of iterations. l is no loop over data, and doesn't train.
+//
+//	for range restarts {
+//		m := newMixture(k)
+//		m.fit(x, 500)
+//		if score := m.likelihood(x).Item(); score > best {
+func repeats(pkg *Package, d *Call, l *Loop) bool {
+	f := d.Target
+	if f == nil || d.Away || f == l.Func || f.SCC == l.Func.SCC || l.Stmt == nil || f.Sig.Recv() == nil || pkg.StepsItself(l) || pkg.OverData(l, l.Func.WholeLoop()) {
+		return false
+	}
+	recv := f.Sig.Recv()
+	return slices.ContainsFunc(f.Flow().Loops, func(m *Loop) bool {
+		if m.Small || m.Stmt == nil || pkg.OverParts(m) || pkg.OverData(m, f.WholeLoop()) || !pkg.Any(m, (*Call).Enqueues) || f.Flow().Conditions(m.Head) != nil {
+			return false
+		}
+		return pkg.assignsField(m, recv)
+	})
+}
+
+// assignsField reports whether l assigns a field with tensors of the receiver recv of its function, by itself or by a
+// method that it calls.
+func (pkg *Package) assignsField(l *Loop, recv *types.Var) bool {
+	sets := func(f *Func, base *types.Var, in *Loop) bool {
+		for cur := range f.Cur.Preorder((*ast.AssignStmt)(nil)) {
+			for _, lhs := range cur.Node().(*ast.AssignStmt).Lhs {
+				sel, ok := ast.Unparen(lhs).(*ast.SelectorExpr)
+				if ok && pkg.Local(sel.X) == base && pkg.HoldsTensors(pkg.Info.TypeOf(lhs)) && (in == nil || pkg.Contains(in, pkg.FuncAt(cur), lhs.Pos())) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return sets(l.Func, recv, l) || pkg.Any(l, func(d *Call) bool {
+		return d.Target != nil && d.Target.Sig.Recv() != nil && slices.ContainsFunc(d.Operand(tensorapi.Recv), func(e ast.Expr) bool { return pkg.Local(e) == recv }) &&
+			sets(d.Target, d.Target.Sig.Recv(), nil)
 	})
 }
 

@@ -393,7 +393,9 @@ func (h *historian) result(c *Call, i int) Lineage {
 	if i >= len(of) {
 		return Lineage{}
 	}
-	l := Lineage{Yes: of[i].Yes && h.seed == nil}
+	// A frozen model has frozen parts, so its methods bring in no history of their own.
+	isFrozen := slices.ContainsFunc(c.Operand(tensorapi.Recv), func(e ast.Expr) bool { return isFrozenCopy(h.Package, e) })
+	l := Lineage{Yes: of[i].Yes && h.seed == nil && !isFrozen}
 	for op := tensorapi.Recv; op < 31; op++ {
 		if !of[i].From.Has(op) {
 			continue
@@ -505,10 +507,20 @@ func learnerOf(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 		return unknown
 	}
 	l := learnerValue(pkg, e, seen)
-	if !types.IsInterface(t) {
+	if !types.IsInterface(t) && !isFrozenCopy(pkg, e) {
 		l = max(l, learning) // a type of the user, with its parameters
 	}
 	return l
+}
+
+// isFrozenCopy reports whether e is what nn.Frozen has returned, a model of the user's type with frozen
+// cells, or a variable that holds nothing else.
+func isFrozenCopy(pkg *Package, e ast.Expr) bool {
+	if v := pkg.Local(e); v != nil && len(pkg.Defs[v]) == 1 && pkg.Defs[v][0].Kind == DefValue && pkg.Params[v].Of == nil {
+		e = pkg.Defs[v][0].Value
+	}
+	c := pkg.Calls[syntax.AsCall(e)]
+	return c != nil && c.API.Kind == tensorapi.Value && c.Callee.Name() == "Frozen"
 }
 
 // learnerValue is learnerOf by what is assigned, without regard to the type of e.

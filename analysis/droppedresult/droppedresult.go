@@ -155,7 +155,7 @@ func isMeasured(f *blocking.Func) bool {
 // function of this package. That includes stopwatches, profilers and the timers of benchmarks. A
 // stopwatch in a package without tensors has no facts, so its types have to tell.
 func readsClock(c *blocking.Call) bool {
-	if blocking.TellsTime(c) || c.Maker != nil && readsClock(c.Maker) || c.Summary().Clocks != 0 || c.Summary().Timer {
+	if c.API.Kind != tensorapi.Poll && blocking.TellsTime(c) || c.Maker != nil && readsClock(c.Maker) || c.Summary().Clocks != 0 || c.Summary().Timer {
 		return true
 	}
 	for v := range c.In.Package.ResultsOf(c).Variables() {

@@ -28,6 +28,22 @@ var rule = &lint.Rule{ID: "AT009", Package: "extrawait", Doc: doc, Fixes: true, 
 
 func check(p *lint.Pass) {
 	for _, b := range barriers(p) {
+		if b.Unseen {
+			p.Report(lint.Warning, analysis.Diagnostic{
+				Pos:     b.Call.Pos(),
+				End:     b.Call.End(),
+				Message: b.Name + " computes something that nobody has, and waits for it; wait for what is used",
+			})
+			continue
+		}
+		if b.List != nil {
+			p.Report(lint.Warning, analysis.Diagnostic{
+				Pos:     b.Call.Pos(),
+				End:     b.Call.End(),
+				Message: b.Name + " waits for one tensor of " + types.ExprString(b.List) + " at a time; tensor.Wait(" + types.ExprString(b.List) + "...) waits for all",
+			})
+			continue
+		}
 		if b.Read != nil {
 			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos:            b.Call.Pos(),
@@ -113,6 +129,10 @@ type barrier struct {
 	Timer, Flush bool
 	// All reports whether the call waits for all work there is.
 	All bool
+	// List is what holds the tensors for which a loop waits one after the other, and does nothing else.
+	List ast.Expr
+	// Unseen reports whether the call waits for a tensor that the statement computes, and which is gone then.
+	Unseen bool
 }
 
 // barriers lists the waits that serialise a loop and the waits that a read follows, in the order of the
@@ -142,6 +162,12 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 	if read := readAfterIdle(pkg, c); read != nil {
 		return &barrier{Call: c.Expr, Cur: c.Cur, Name: types.ExprString(c.Expr), Read: read.Expr, All: true}
 	}
+	if isUnseen(pkg, c) {
+		return &barrier{Call: c.Expr, Cur: c.Cur, Name: pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), Unseen: true}
+	}
+	if list := waitedList(pkg, c); list != nil {
+		return &barrier{Call: c.Expr, Cur: c.Cur, Name: pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), List: list}
+	}
 	if l := flushed(pkg, c); l != nil {
 		return &barrier{Call: c.Expr, Cur: c.Cur, Loop: l, Name: types.ExprString(c.Expr), Flush: true}
 	}
@@ -162,6 +188,67 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 		return nil // that is the finding
 	}
 	return b
+}
+
+// waitedList returns the slice over which a loop ranges that does nothing but wait for each tensor of it by c, leave if
+// one has failed, and count; or nil.
+//
+//	for _, y := range ys {
+//		if err := y.Wait(); err != nil {
+//			return err
+//		}
+//	}
+func waitedList(pkg *blocking.Package, c *blocking.Call) ast.Expr {
+	if c.API.Kind != tensorapi.Wait || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() || len(c.Expr.Args) > 0 || c.In.IsTest() || c.In.Outermost().Contains(blocking.TellsTime) {
+		return nil
+	}
+	for cur := range c.Cur.Enclosing((*ast.RangeStmt)(nil), (*ast.FuncLit)(nil)) {
+		n, ok := cur.Node().(*ast.RangeStmt)
+		if !ok || !syntax.IsIdent(n.X) || n.Value == nil || !blocking.IsTensors(pkg.Info.TypeOf(n.X)) || pkg.Variable(n.Value) == nil || pkg.Local(c.Operand(tensorapi.Recv)[0]) != pkg.Variable(n.Value) {
+			return nil
+		}
+		if _, ok := pkg.Info.TypeOf(n.X).Underlying().(*types.Slice); !ok {
+			return nil
+		}
+		for _, stmt := range n.Body.List {
+			switch stmt := stmt.(type) {
+			case *ast.IncDecStmt:
+			case *ast.IfStmt:
+				assign, ok := stmt.Init.(*ast.AssignStmt)
+				if !ok || len(assign.Rhs) != 1 || ast.Unparen(assign.Rhs[0]) != c.Expr || !pkg.IsFailure(stmt.Cond, true) || stmt.Else != nil || len(stmt.Body.List) != 1 {
+					return nil
+				}
+				if _, ok := stmt.Body.List[0].(*ast.ReturnStmt); !ok {
+					return nil
+				}
+			default:
+				return nil
+			}
+		}
+		return n.X
+	}
+	return nil
+}
+
+// isUnseen reports whether c waits for the result of an operation that nobody has, and drops the error:
+//
+//	weights.Sum().Wait()
+//
+// It may be there for the time it takes, to warm up a device or to measure; a model is run for that. In a loop, other
+// findings speak of the wait.
+func isUnseen(pkg *blocking.Package, c *blocking.Call) bool {
+	if c.API.Kind != tensorapi.Wait || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() || len(c.Expr.Args) > 0 || pkg.RunsInLoop(c.In, c) {
+		return false
+	}
+	made := pkg.Calls[syntax.AsCall(c.Operand(tensorapi.Recv)[0])]
+	if _, ok := dropped(pkg, c); !ok || made == nil || made.API.Kind != tensorapi.Op || blocking.IsForward(made) || made.Callee.Signature().Recv() == nil || sites.IsAllowed(c) {
+		return false
+	}
+	outer := c.In.Outermost()
+	name := strings.ToLower(outer.Name)
+	return !c.In.IsTest() && !strings.Contains(name, "warm") && !strings.Contains(name, "sync") && !outer.Contains(func(d *blocking.Call) bool {
+		return blocking.TellsTime(d) || d.API.Kind == tensorapi.WaitAll
+	})
 }
 
 // waitsAfter reports whether l has a finding about a read after c, or in it. If c waits for a variable, the read has to

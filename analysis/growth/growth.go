@@ -230,18 +230,28 @@ func growsTensors(pkg *blocking.Package, call *ast.CallExpr, f *blocking.Func, l
 }
 
 // isCut reports whether v becomes shorter. It does if each iteration has its own v, or if anything is
-// assigned to it but v with more elements: in the loop or, if v isn't local, anywhere.
+// assigned to it but v with more elements: in the loop or, if v isn't local, anywhere. What a field is
+// made with is no cut, and neither is one by a function that lets the field grow itself, unless l calls it.
 func isCut(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	local := !v.IsField() && v.Parent() != pkg.Pass.Pkg.Scope()
 	if local && l.Declares(v) {
 		return true
 	}
 	for _, d := range pkg.Defs[v] {
-		if pkg.SelfAppend(v, d) == nil && (!local || pkg.Contains(l, d.In, d.Pos)) {
+		switch {
+		case pkg.SelfAppend(v, d) != nil:
+		case pkg.Contains(l, d.In, d.Pos):
+			return true
+		case !local && (d.In == nil || pkg.CalledFrom(l, d.In) || d.In == l.Func || !isMaking(pkg, d) && !appendsTo(pkg, v, d.In)):
 			return true
 		}
 	}
 	return false
+}
+
+// appendsTo reports whether f appends to the list v.
+func appendsTo(pkg *blocking.Package, v *types.Var, f *blocking.Func) bool {
+	return slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In == f && pkg.SelfAppend(v, d) != nil })
 }
 
 // isEndless reports whether l ends only when a channel is closed, a context ends, something is received

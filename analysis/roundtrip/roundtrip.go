@@ -24,6 +24,13 @@ func check(p *lint.Pass) {
 		}
 		p.Report(lint.Warning, analysis.Diagnostic{Pos: r.Call.Expr.Pos(), End: r.Call.Expr.End(), Message: message, Related: r.Loop.Related()})
 	}
+	for _, r := range sites.Detours(p) {
+		p.Report(lint.Warning, analysis.Diagnostic{
+			Pos:     r.Call.Expr.Pos(),
+			End:     r.Call.Expr.End(),
+			Message: "round trip: " + r.Name + " waits for the device, and its value only goes back into tensor operations; use the tensor itself",
+		})
+	}
 	for _, s := range sites.Of(p) {
 		if s.Pattern() != sites.Returning {
 			continue

@@ -37,6 +37,11 @@ func isFarBehind(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int)
 	switch e := ast.Unparen(e).(type) {
 	case *ast.SelectorExpr:
 		return isFarBehind(pkg, e.X, l, depth+1)
+	case *ast.StarExpr:
+		d := pkg.Defs[pkg.Local(e.X)] // the first says where it points to
+		return len(d) > 0 && d[0].Kind == blocking.DefValue && isFarBehind(pkg, d[0].Value, l, depth+1)
+	case *ast.UnaryExpr:
+		return e.Op == token.AND && isFarBehind(pkg, e.X, l, depth+1)
 	case *ast.IndexExpr:
 		b, ok := ast.Unparen(e.Index).(*ast.BinaryExpr)
 		if !ok || !pkg.Counts(b.X, l) {
@@ -71,6 +76,8 @@ func isOld(pkg *blocking.Package, f *blocking.Func, e ast.Expr, pos token.Pos, l
 	switch e := ast.Unparen(e).(type) {
 	case *ast.SelectorExpr:
 		return isOld(pkg, f, e.X, pos, l, depth+1)
+	case *ast.StarExpr:
+		return isFarBehind(pkg, e, l, 0) && pkg.Local(e.X) != nil && setLater(pkg, f, pkg.Local(e.X), pos)
 	case *ast.IndexExpr:
 		v := pkg.Local(e.X)
 		return v != nil && (assignedLater(pkg, f, v, pos, l) || isFarEnd(pkg, f, v, e, pos, l))
@@ -86,6 +93,26 @@ func isOld(pkg *blocking.Package, f *blocking.Func, e ast.Expr, pos token.Pos, l
 		return len(d) == 1 && d[0].Kind == blocking.DefValue && d[0].In == f && pkg.Contains(l, f, d[0].Pos) && isOld(pkg, f, d[0].Value, d[0].Pos, l, depth+1)
 	}
 	return false
+}
+
+// setLater reports whether f sets what p points to after pos, and not before.
+//
+//	slot := &ring[i%n]
+//	total += (*slot).Item()
+//	*slot = step(b)
+func setLater(pkg *blocking.Package, f *blocking.Func, p *types.Var, pos token.Pos) bool {
+	later := false
+	for cur := range f.Cur.Preorder((*ast.AssignStmt)(nil)) {
+		for _, lhs := range cur.Node().(*ast.AssignStmt).Lhs {
+			if star, ok := ast.Unparen(lhs).(*ast.StarExpr); ok && pkg.Local(star.X) == p {
+				if lhs.Pos() < pos {
+					return false
+				}
+				later = true
+			}
+		}
+	}
+	return later
 }
 
 // assignedLater reports whether l assigns v only at places from which the same iteration doesn't reach

@@ -44,7 +44,7 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 					loops[g] = &blocking.Loop{Pos: d.Expr.Pos(), Func: g, Why: blocking.Chosen}
 				}
 			}
-			if d.Dynamic && d.Callee != nil && d.Callee.Pkg() == pkg.Pass.Pkg && isCalledAgain(pkg, d) {
+			if d.Dynamic && d.Callee != nil && d.Callee.Pkg() == pkg.Pass.Pkg && isCalledAgain(pkg, d, false) {
 				pass.ExportObjectFact(d.Callee.Origin(), new(InLoop))
 			}
 		}
@@ -133,15 +133,16 @@ func takesStep(pkg *blocking.Package, f *blocking.Func) bool {
 
 // divided lists functions of the package that d may lead to, where d is a call through a variable or an
 // interface in each iteration of a loop. If some of these functions wait and others don't, the call is
-// right for the others, and those that wait are listed. It returns nil if a waiting one is in another
-// package, where it can't be reported.
+// right for the others, and those that wait are listed. So are they if all wait, but d's function is given one by its
+// callers, who may give it others. It returns nil if a waiting one is in another package, where it can't be reported.
 func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 	if !d.Dynamic || d.API.Kind != tensorapi.Unknown || d.Away {
 		return nil
 	}
 	var funcs []*blocking.Func
-	waits, quiet := false, false
+	waits, quiet, enqueues := false, false, false
 	for _, v := range candidates(pkg, d) {
+		enqueues = enqueues || v.Summary().Enqueues
 		switch {
 		case len(v.Summary().Waits) == 0:
 			quiet = true
@@ -154,7 +155,7 @@ func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 			funcs = append(funcs, v.Fn)
 		}
 	}
-	if !waits || !quiet || !isCalledAgain(pkg, d) {
+	if isGiven := d.Callee == nil && d.Each == nil && pkg.Params[pkg.Local(d.Expr.Fun)].Of != nil; !waits || !quiet && !isGiven || !isCalledAgain(pkg, d, enqueues) {
 		return nil
 	}
 	return funcs
@@ -162,13 +163,13 @@ func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 
 // isCalledAgain reports whether d, the call of an unknown function, runs in each iteration of a loop,
 // or in a function that takes a step of training. A loop over nothing but the list of functions doesn't
-// count.
-func isCalledAgain(pkg *blocking.Package, d *blocking.Call) bool {
+// count, and neither does one that enqueues nothing, unless one of the functions does (enqueues).
+func isCalledAgain(pkg *blocking.Package, d *blocking.Call, enqueues bool) bool {
 	if pkg.GuardOf(d.In, d.Expr.Pos(), nil) == blocking.Rarely {
 		return false
 	}
 	for l := range pkg.LoopsAround(d.In, d.Expr.Pos()) {
-		if !l.Small && !pkg.AppliesList(d, l) && pkg.Any(l, (*blocking.Call).Enqueues) {
+		if !l.Small && !pkg.AppliesList(d, l) && (enqueues || pkg.Any(l, (*blocking.Call).Enqueues)) {
 			return !pkg.IsOuter(l, d) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != blocking.Rarely
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
@@ -51,6 +52,61 @@ func Returned(p *lint.Pass) []Return {
 		}
 	}
 	return list
+}
+
+// Detours lists the reads outside of loops, in the order of the source, whose numbers go nowhere but back into operations
+// on tensors. They are in functions that compute tensors of tensors, which callers take to return at once.
+//
+//	func rescale(x *tensor.Tensor) *tensor.Tensor {
+//		top := x.Abs().Max().Item()
+//		return x.DivScalar(top)
+//	}
+func Detours(p *lint.Pass) []Return {
+	var list []Return
+	for _, f := range p.Funcs {
+		if !takesAndMakes(p.Package, f) {
+			continue
+		}
+		for _, c := range f.Calls {
+			if c.Away || IsAllowed(c) || Innermost(p.Package, c) != nil || p.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always ||
+				!syntax.IsNumeric(typeOf(p.Package, c.Expr)) || slices.ContainsFunc(Of(p), func(s *Site) bool { return s.Call == c.Expr }) {
+				continue
+			}
+			waits := p.Waits(c)
+			if len(waits) != 1 || !isDetour(p.Package, c, waits[0]) {
+				continue
+			}
+			list = append(list, Return{Call: c, Name: p.CallName(c, waits[0])})
+		}
+	}
+	return list
+}
+
+// takesAndMakes reports whether f returns tensors, and is given some, by itself or in its receiver.
+func takesAndMakes(pkg *blocking.Package, f *blocking.Func) bool {
+	holds := func(of *types.Tuple) bool {
+		return slices.ContainsFunc(slices.Collect(of.Variables()), func(v *types.Var) bool { return pkg.HoldsTensors(v.Type()) })
+	}
+	return holds(f.Sig.Results()) && (holds(f.Sig.Params()) || f.Sig.Recv() != nil && pkg.HoldsTensors(f.Sig.Recv().Type()))
+}
+
+// isDetour reports whether c, which waits for w, reads a number of what its function computes or is given, and each use
+// of the number is an operand for which an operation on tensors takes a tensor as well.
+func isDetour(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
+	known := c.API.Kind == tensorapi.Read && c.Lib == tensorapi.Ours() && len(c.Expr.Args) == 0 ||
+		c.API.Kind == tensorapi.Unknown && w.Kind == blocking.WaitCallee && w.Via != nil && !w.Via.InLoop && !w.Via.Guarded
+	if !known || w.Operand == nil || !pkg.Fresh(w.Operand, c.In, c.In.WholeLoop()) && !isOfParam(pkg, w.Operand, c.In) {
+		return false
+	}
+	places := Uses(pkg, c, c.In.WholeLoop())
+	return len(places) > 0 && !slices.ContainsFunc(places, func(p Place) bool {
+		d := pkg.Calls[syntax.AsCall(nodeOf(p.Cur.Parent()))]
+		if p.Use != Computes || d == nil || d.API.Kind != tensorapi.Op || d.Lib != tensorapi.Ours() {
+			return true
+		}
+		name := d.Callee.Name()
+		return !strings.HasSuffix(name, "Scalar") && name != "AddScaled" && name != "Clamp"
+	})
 }
 
 // copies reports whether c calls a function that reads a tensor, another one in each iteration of l, and returns one

@@ -265,9 +265,10 @@ func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 }
 
 // isSetOnce reports whether v is an unexported field or variable of the package that is set where it is made and never
-// again. If v is a list, the package may only read its elements and make tensors from it.
+// again: in the literal of its struct, or by the function that has made the struct. If v is a list, the package may
+// otherwise only read its elements and make tensors from it.
 func isSetOnce(pkg *blocking.Package, v *types.Var) bool {
-	if v.Exported() || v.Pkg() != pkg.Pass.Pkg || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In != nil && !isInLiteral(pkg, d) }) {
+	if v.Exported() || v.Pkg() != pkg.Pass.Pkg || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In != nil && !isInLiteral(pkg, d) && !isBuilding(pkg, v, d) }) {
 		return false
 	}
 	if syntax.ElementType(v.Type()) == nil {
@@ -276,6 +277,9 @@ func isSetOnce(pkg *blocking.Package, v *types.Var) bool {
 	for use := range pkg.UsesInPackage(v) {
 		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
 			use = use.Parent()
+		}
+		if sel, ok := use.Node().(*ast.SelectorExpr); ok && isMadeHere(pkg, sel.X) {
+			continue
 		}
 		switch n := use.Parent().Node().(type) {
 		case *ast.IndexExpr, *ast.RangeStmt:
@@ -296,11 +300,54 @@ func isInLiteral(pkg *blocking.Package, d blocking.Def) bool {
 	if !ok {
 		return false
 	}
-	for c := range cur.Enclosing((*ast.KeyValueExpr)(nil), (*ast.AssignStmt)(nil)) {
-		_, ok := c.Node().(*ast.KeyValueExpr)
-		return ok
+	for c := range cur.Enclosing((*ast.CompositeLit)(nil), (*ast.AssignStmt)(nil)) {
+		n, ok := c.Node().(*ast.CompositeLit)
+		if !ok {
+			return false
+		}
+		if _, isStruct := typeOf(pkg, n).Underlying().(*types.Struct); isStruct {
+			return true
+		}
 	}
 	return false
+}
+
+// isBuilding reports whether d sets the field v, or an element of it, of a struct that the function has just made.
+func isBuilding(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
+	cur, ok := pkg.Cursor(d.Pos)
+	if !ok {
+		return false
+	}
+	for c := range cur.Enclosing((*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil)) {
+		built := false
+		for sel := range c.Preorder((*ast.SelectorExpr)(nil)) {
+			n := sel.Node().(*ast.SelectorExpr)
+			if pkg.Variable(n) == v {
+				if !isMadeHere(pkg, n.X) {
+					return false
+				}
+				built = true
+			}
+		}
+		return built
+	}
+	return false
+}
+
+// isMadeHere reports whether e is a local variable that holds a struct, or the pointer to one, made for it.
+func isMadeHere(pkg *blocking.Package, e ast.Expr) bool {
+	v := pkg.Local(e)
+	d := pkg.Defs[v]
+	if v == nil || len(d) == 0 || pkg.Params[v].Of != nil {
+		return false
+	}
+	made := ast.Unparen(syntax.OrNil(d[0].Value))
+	if u, ok := made.(*ast.UnaryExpr); ok {
+		made = u.X
+	}
+	call := syntax.AsCall(made)
+	_, isLit := made.(*ast.CompositeLit)
+	return isLit || call != nil && syntax.IsBuiltin(pkg.Info, call, "new")
 }
 
 // isStructOfBasics reports whether t is a struct whose fields have basic types.

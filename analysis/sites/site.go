@@ -139,6 +139,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		if w.Via != nil {
 			s.Chain = w.Via.Chain
 			s.Callee = pkg.CallName(c, w)
+			s.Outside = s.Outside || c.Target != nil && c.Target.Contains(createsFile) && pkg.Any(l, opensFile)
 		}
 		if why != "" {
 			s.Name, s.Why, s.pat = blocking.CalleeName(c), why, func() Pattern { return Reading }
@@ -310,6 +311,20 @@ func IsOutside(c *blocking.Call) bool {
 	return false
 }
 
+// createsFile recognises calls that write a file of their own.
+func createsFile(c *blocking.Call) bool {
+	return syntax.IsFullName(c.Callee, "os.Create") || syntax.IsFullName(c.Callee, "os.WriteFile") || syntax.IsFullName(c.Callee, "os.OpenFile")
+}
+
+// opensFile reports whether c reads a file, or calls a function of the package that does. A loop that reads a file and
+// writes one in each iteration is as fast as the files.
+func opensFile(c *blocking.Call) bool {
+	opens := func(d *blocking.Call) bool {
+		return syntax.IsFullName(d.Callee, "os.Open") || syntax.IsFullName(d.Callee, "os.ReadFile")
+	}
+	return opens(c) || c.Target != nil && c.Target.Contains(opens)
+}
+
 // takesRequests reports whether c is a function of the package that receives requests, values that come
 // with a channel for the answer. Whoever calls it again and again serves clients, and these wait.
 func takesRequests(pkg *blocking.Package, c *blocking.Call) bool {
@@ -380,9 +395,13 @@ func streams(pkg *blocking.Package, l *blocking.Loop) bool {
 }
 
 // isInSearch reports whether the value at p is asked for by the condition of a loop that looks for a number, as a line
-// search does, or in such a loop that multiplies its counter. Each trial decides whether there is another.
+// search does, or in such a loop that multiplies its counter. Each trial decides whether there is another. The search
+// must be in a loop of steps: it is a part of a step then, and short beside the others.
 func isInSearch(pkg *blocking.Package, p Place) bool {
 	for cur := range p.Cur.Enclosing((*ast.ForStmt)(nil)) {
+		if !isInLoop(cur) {
+			return false
+		}
 		n := cur.Node().(*ast.ForStmt)
 		for _, l := range p.in.Flow().Loops {
 			if l.Stmt == n {
@@ -391,6 +410,15 @@ func isInSearch(pkg *blocking.Package, p Place) bool {
 			}
 		}
 		return false
+	}
+	return false
+}
+
+// isInLoop reports whether there is a loop around the statement at cur, in the same function.
+func isInLoop(cur inspector.Cursor) bool {
+	for around := range cur.Parent().Enclosing((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil), (*ast.FuncLit)(nil)) {
+		_, isLit := around.Node().(*ast.FuncLit)
+		return !isLit
 	}
 	return false
 }
@@ -464,7 +492,7 @@ func answersNumber(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bo
 	if !ok || !c.Dynamic || len(assign.Lhs) == 0 {
 		return false
 	}
-	v := pkg.Local(assign.Lhs[0])
+	v := pkg.Variable(assign.Lhs[0])
 	return v != nil && syntax.IsNumeric(v.Type()) && pkg.Any(l, func(d *blocking.Call) bool {
 		return (d.API.Kind == tensorapi.Op || d.API.Kind == tensorapi.Host) && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return pkg.Mentions(e, v) })
 	})

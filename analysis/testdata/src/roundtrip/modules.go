@@ -48,11 +48,11 @@ func weighted(xs, weights []*tensor.Tensor) *tensor.Tensor {
 	return sum
 }
 
-// Silent from here on.
-
 type plain struct{}
 
-func (plain) Forward(x *tensor.Tensor) *tensor.Tensor { return x.MulScalar(x.Max().Item()) }
+func (plain) Forward(x *tensor.Tensor) *tensor.Tensor { return x.MulScalar(x.Max().Item()) } // want `round trip: x.Max\(\).Item\(\) waits for the device, and its value only goes back into tensor operations`
+
+// Silent from here on.
 
 func known(xs []*tensor.Tensor) *tensor.Tensor {
 	weights := []*tensor.Tensor{tensor.Ones(1), tensor.Zeros(1), tensor.Ones(1), tensor.Ones(1), tensor.Ones(1)}
