@@ -95,7 +95,12 @@ func takesAndMakes(pkg *blocking.Package, f *blocking.Func) bool {
 func isDetour(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
 	known := c.API.Kind == tensorapi.Read && c.Lib == tensorapi.Ours() && len(c.Expr.Args) == 0 ||
 		c.API.Kind == tensorapi.Unknown && w.Kind == blocking.WaitCallee && w.Via != nil && !w.Via.InLoop && !w.Via.Guarded
-	if !known || w.Operand == nil || !pkg.Fresh(w.Operand, c.In, c.In.WholeLoop()) && !isOfParam(pkg, w.Operand, c.In) {
+	switch {
+	case !known:
+		return false
+	case w.Operand == nil && !c.TakesTensor(): // it reads something of its own
+		return false
+	case w.Operand != nil && !pkg.Fresh(w.Operand, c.In, c.In.WholeLoop()) && !isOfParam(pkg, w.Operand, c.In):
 		return false
 	}
 	places := Uses(pkg, c, c.In.WholeLoop())

@@ -177,17 +177,19 @@ func waits(xs []*tensor.Tensor, opt *optim.Optimizer) (sum float64, err error) {
 	return sum, nil
 }
 
-// A loop that tries sizes or rates is short.
+// A search that is all a function does can try many rates at once.
 
 func shorter(x, d *tensor.Tensor, f func(*tensor.Tensor) *tensor.Tensor, limit float64) *tensor.Tensor {
 	for rate := 1.0; rate > 1e-9; rate /= 2 {
 		y := x.AddScaled(d, rate)
-		if f(y).Item() < limit {
+		if f(y).Item() < limit { // want `AT005`
 			return y
 		}
 	}
 	return x
 }
+
+// A loop that tries sizes is short.
 
 func largest(try func(n int) *tensor.Tensor) (best int) {
 	for n := 1; n < 1<<20; n *= 2 {

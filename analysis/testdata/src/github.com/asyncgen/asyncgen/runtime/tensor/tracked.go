@@ -19,3 +19,15 @@ func (t *Tensor) Int64s() []int64                        { return nil }
 
 func (p *Param) Frozen() *Param { return nil }
 func (p *Param) Grad() *Tensor  { return nil }
+
+// What depends on values, and operations with numbers.
+
+func (t *Tensor) Unique() *Tensor                   { return nil }
+func (t *Tensor) NonZero() *Tensor                  { return nil }
+func (t *Tensor) MaskedSelect(mask *Tensor) *Tensor { return nil }
+func (t *Tensor) Size() int                         { return 0 }
+func (t *Tensor) DivScalar(c float64) *Tensor       { return nil }
+func (t *Tensor) SubScalar(c float64) *Tensor       { return nil }
+func (t *Tensor) Clamp(lo, hi float64) *Tensor      { return nil }
+func (t *Tensor) Std(ddof int, axes ...int) *Tensor { return nil }
+func (t *Tensor) Softmax(axis int) *Tensor          { return nil }

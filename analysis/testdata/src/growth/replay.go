@@ -1,0 +1,35 @@
+package growth
+
+import "github.com/asyncgen/asyncgen/runtime/tensor"
+
+// A field that one loop bounds, and another doesn't.
+
+type policy struct{ buffer, seen, kept []*tensor.Tensor }
+
+func newPolicy() *policy {
+	return &policy{buffer: make([]*tensor.Tensor, 0, 64), kept: []*tensor.Tensor{}}
+}
+
+func (p *policy) replay(step func() *tensor.Tensor) {
+	for {
+		p.buffer = append(p.buffer, step())     // want `p.buffer keeps a tensor of every iteration`
+		p.kept = append(p.kept, w.AddScalar(1)) // want `p.kept keeps`
+		p.seen = append(p.seen, w.AddScalar(1))
+		if len(p.buffer)%1000 == 0 {
+			println(len(p.buffer), len(p.kept))
+		}
+	}
+}
+
+func (p *policy) ring(step func() *tensor.Tensor) {
+	for {
+		p.buffer = append(p.buffer, step())
+		if len(p.buffer) > 64 {
+			p.buffer = p.buffer[1:]
+		}
+	}
+}
+
+func (p *policy) flush() { p.seen = nil }
+
+func (p *policy) last() *tensor.Tensor { return p.kept[len(p.kept)-1] }
