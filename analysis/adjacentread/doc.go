@@ -7,11 +7,15 @@
 //
 // The rule reports loops that enqueue nothing, and for each tensor of a list, map or iterator read
 // a number or append all numbers to a list. The first read waits for most of the work, but each
-// read is a copy of a few bytes. Two forms of such loops are less visible:
+// read is a copy of a few bytes. Some forms of such loops are less visible:
 //
 //   - a call of a function with the loop, where only the call tells that it reads: it passes the
 //     method, as in Map(losses, (*tensor.Tensor).Item), or a type whose method reads;
-//   - a loop that prints each tensor of a list to have a key of a map.
+//   - a loop that prints each tensor of a list to have a key of a map, to add it to a hash, or in a
+//     function that makes a key, as its name tells.
+//
+// A statement outside of loops is reported if it returns or assigns three or more numbers that it
+// computes and reads one by one.
 //
 // In loops the rule also reports two reads of one number each, one right after the other, if the
 // first does not decide about the second; and a second read of the same tensor in one iteration.

@@ -8,7 +8,9 @@
 // then there is one for each iteration, in reverse order, and until then every
 // iteration keeps its tensors.
 //
-// The rule reports both, in loops that enqueue what is read.
+// The rule reports both, in loops that enqueue what is read, and deferred waits like reads. Outside
+// of loops it reports operands that wait for what the function has enqueued, if the function
+// enqueues more after that.
 //
 // WRONG
 //

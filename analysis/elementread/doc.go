@@ -9,8 +9,9 @@
 // The rule reports reads in a loop of a tensor that the loop does not assign. The tensor is in a
 // local variable, a field or a package variable. If the read has indices, they are computed from
 // the counter of the loop, from a number to which each iteration adds, or from the elements of a
-// list. Prints of such rows and elements are reported as well. Of a large tensor, Take gives the
-// elements that the loop needs, to be read at once.
+// list. So are the parts that a loop takes from Unbind, Split or Chunk. Prints of such rows and
+// elements are reported as well, and calls of functions that read them. Of a large tensor, Take
+// gives the elements that the loop needs, to be read at once.
 //
 // WRONG
 //
@@ -26,7 +27,8 @@
 //
 // Silent: loops over at most four things; indices that a function looks up, which may be few;
 // tensors made of host data, also in fields, since the program has their elements anyway; reads
-// under a condition that holds rarely.
+// under a condition that holds rarely; prints in loops that wait for input, as somebody looks at
+// each.
 //
 // Missed: tensors in elements of slices; fields and package variables, if the loop calls an unknown
 // function, which may assign them.

@@ -11,6 +11,8 @@
 //   - waits in a loop for what the same iteration enqueues, also in functions that the loop calls
 //     and in what these defer;
 //   - waits whose next statement begins with a read of the same tensor;
+//   - waits for what the statement itself computes, and which nobody has then: x.Sum().Wait();
+//   - loops over a slice that only wait for one tensor after the other;
 //   - calls of asyncrt.WaitIdle, if the program then only computes a tensor and reads it;
 //   - waits of a Timer in each step of training: timers can be kept, and asked after the loop;
 //   - calls of Later.Flush in each iteration of the loop that fills the backlog: nothing can then
@@ -32,7 +34,8 @@
 //
 // Silent:
 //
-//   - loops that train and read a value after the wait: that read is reported instead;
+//   - loops that train and read the same tensor after the wait: that read is reported instead;
+//   - loops that multiply their counter, as they try sizes;
 //   - training loops with other libraries than ours, where a wait for each step is a way to bound
 //     the queue;
 //   - functions that read a clock, and the loops of benchmarks;
@@ -41,6 +44,9 @@
 //   - waits for what an earlier iteration enqueued, after this one has enqueued its own work;
 //   - what AT001 is silent about, apart from functions marked //asyncgen:kernel, as the generator
 //     leaves these waits as they are.
+//
+// In loops that take data from a channel, somebody may wait for each result: findings are of
+// severity info, shown with -severity=info.
 //
 // Missed: what AT010 misses of functions that the loop calls.
 //

@@ -14,7 +14,8 @@
 //   - The iteration waits for the end of its goroutine, or receives what it sends. Then it could as
 //     well read.
 //   - The goroutines only enqueue, read and keep the value, and the function waits for all of them
-//     after the loop. It could as well read there.
+//     after the loop. It could as well read there. This doesn't go for goroutines that only print the
+//     value.
 //
 // WRONG
 //

@@ -26,7 +26,8 @@
 //
 //   - A loop calls a method of an interface, a hook or a function in a field. If some of the
 //     functions that it may lead to wait and others don't, the loop is right for the others, and
-//     the finding is at the read.
+//     the finding is at the read. So it is where the loop's function is given the function by its
+//     callers, who may give it others.
 //   - Another package calls a method of an interface in its loop.
 //   - A method adds what it reads to a field, like a meter, and nobody in its package calls it.
 //   - A function takes one step of training and prints the loss, or adds it to a field.
@@ -54,7 +55,7 @@
 //
 // Silent: what AT001 is silent about; literals that are called once, on another goroutine, or by
 // functions of which nothing is known; methods of meters that keep the best value, return what they
-// read, or have a name that speaks of epochs and reports.
+// read, read before they lock a mutex, or have a name that speaks of epochs and reports.
 //
 // Missed: iterators of a type that doesn't show that they are functions.
 //

@@ -58,7 +58,8 @@
 //   - results of comparisons, of arg max and of other operations that no gradient passes;
 //   - sums over the parts of a model, which are few.
 //
-// A layer of type nn.Module is taken to have parameters, unless the package makes it Frozen, passes
+// The methods of what nn.Frozen returns bring in no history, whatever its type. A layer of type
+// nn.Module is taken to have parameters, unless the package makes it Frozen, passes
 // a frozen one to the function, or calls it frozen. A loss that is given to an exported method is
 // taken to have a history, if nothing in the package calls the method.
 //

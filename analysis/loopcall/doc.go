@@ -35,7 +35,8 @@
 //
 // Functions that read operands of type any if these are tensors count where they are given some.
 // When the value decides what the loop does next, or the loop waits for input
-// anyway, the finding is of severity info.
+// anyway, the finding is of severity info. So it is in a loop that reads a file and writes one in each
+// iteration.
 //
 // Silent:
 //
@@ -48,7 +49,9 @@
 //
 // A loop over hooks or callbacks, in a list or map of functions or of interfaces, calls all that
 // the package puts there, so it is enough that one of them waits. Other calls may lead to one of
-// several functions. If only some of these wait, the findings are in these, see AT012.
+// several functions. If only some of these wait, the findings are in these, see AT012. If no type of
+// the package has the method of an interface, but one type of the packages that it imports, the call
+// leads there.
 //
 // Missed: calls through function values that may be one of several; calls through interfaces of
 // other packages, or with more than three implementations, except for elements of lists as above;

@@ -10,13 +10,14 @@
 //
 //   - constructors whose operands are the same in each iteration;
 //   - calls of functions of the package that only make a tensor of their operands, under the same
-//     condition;
+//     condition; methods and closures count, if the loop doesn't change the fields and variables that
+//     they use;
 //   - conversions, by As, of a tensor that the loop does not change.
 //
 // These copy or fill memory in each iteration, which one line before the loop would save: warnings.
-// Two cases are of severity info, shown with -severity=info: a tensor of one number, which costs
-// next to nothing; and the first value of a variable that the loop adds to or computes anew, which
-// is often clearest where it is.
+// For one number there is often an operation that takes it as it is, such as MulScalar. The first
+// value of a variable that the loop adds to or computes anew is often clearest where it is: about
+// that, findings are of severity info, shown with -severity=info.
 //
 // WRONG
 //
@@ -34,9 +35,10 @@
 // Silent: data that the loop may write to; constructors under a condition that holds rarely;
 // constructors in a loop that has another loop in it.
 //
-// Missed: operands that are results of functions, except for methods that return a field or its
-// length; data in fields and package variables that others can name, or that the package sets
-// anywhere but where they are made.
+// Missed: operands that are results of functions, except for those of the package that only compute
+// from numbers, and methods that return a field or its length; data in fields and package variables
+// that others can name, or that the package sets anywhere but where they are made, as a constructor
+// does.
 //
 // Fix: none. The tensor needs a name, and a good one is for the author to find.
 package loopdata

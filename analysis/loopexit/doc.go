@@ -27,8 +27,10 @@
 //		}
 //	}
 //
-// A search for a number, such as a line search, needs each value before it can try again. Reads for
-// its condition alone are of severity info, shown with -severity=info.
+// A search for a number, such as a line search, needs each value before it can try again. In a loop
+// of steps it is a part of a step, and reads for its condition alone are of severity info, shown with
+// -severity=info. A function that only searches can as well try many numbers at once, and read the
+// values together.
 //
 // Silent: what AT001 is silent about; conditions that only change what the host keeps, such as a
 // maximum.

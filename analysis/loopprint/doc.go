@@ -32,12 +32,18 @@
 // Silent: what AT001 is silent about; %T, %p and %i, which need no value;
 // slog at level Debug; fields that are not exported, which fmt prints as addresses.
 //
-// Functions that pass their last arguments on to be printed count as prints, too, and so does
-// Execute of a template. An attribute of slog counts as the value that it wraps.
+// These count as prints, too:
+//
+//   - functions that pass their last arguments on to be printed, or print the elements of these;
+//   - Execute of a template;
+//   - functions that nobody knows, of a field or an interface, if their names and types are those of
+//     a logger: logf(format, args...).
+//
+// An attribute of slog counts as the value that it wraps. What formats itself, by a method such as
+// String, Error or MarshalJSON, counts if the method reads a tensor.
 //
 // Missed: formats that are not constant or have indexes or stars; arguments
-// passed as one slice of another kind; other logging libraries; types whose own
-// String method, or with encoding/json whose own MarshalJSON, reads a tensor.
+// passed as one slice of another kind; other logging libraries; types with a LogValue of their own.
 //
 // Fix: none. Users see how often a program prints, so it is for the author to decide.
 package loopprint

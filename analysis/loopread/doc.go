@@ -42,7 +42,8 @@
 // The rule also reports operations that take a number from the device and wait for it in special
 // cases: RowI64 and SliceI64 of a tracked tensor, and MulF64 and its like with integers. A function
 // that is given to Later.Do waits for what it computes itself, since the backlog knows only of what
-// it was asked to read.
+// it was asked to read. So do operations whose results have a size that depends on values, such as
+// Unique and NonZero: they wait for their own work, even if the operand is finished.
 //
 // Calls that write tensors or a model to a file, such as files.Save, are reads, too. Write every so many
 // iterations, or in the background: Checkpoints.SaveAsync waits for no value.
@@ -58,6 +59,8 @@
 //   - outer loops, as over epochs: each iteration passes through data, or trains in a loop of its
 //     own, or goes on with one computation for a number of steps. A loop over parameters, the steps
 //     of a sequence or the parts of a batch inside doesn't make a loop an outer one;
+//   - loops that repeat a method which changes its receiver many times, as restarts of a fit do;
+//     loops whose counter doubles;
 //   - functions that a rate limiter of the program calls now and then, and loops that a ticker
 //     paces;
 //   - reads of what an earlier iteration enqueued, if the iteration has enqueued work of its own
@@ -70,6 +73,11 @@
 //
 //   - waits for input or the network, or answers a client on a channel that came with the question;
 //   - does nothing but read what it receives and pass the value on;
+//   - takes data from a channel, and sends each result on or gives it to a function;
+//   - gives each value to a channel or a function before it makes the next tensor of it, as a text is
+//     generated word by word;
+//   - gives the value to an unknown function, and computes with the number that this returns, as with
+//     the outcome of an experiment;
 //   - has no end, and sends values to somebody who may give up;
 //   - gives the value, as a simulated world does with an action, to what makes its next tensor or
 //     the numbers for it;

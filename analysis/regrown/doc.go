@@ -7,7 +7,8 @@
 // a megabyte that is 500 gigabytes. The host has nothing to wait for, so no other rule notices.
 //
 // The rule reports calls of Concat in a loop whose result takes the place of one of the operands, a
-// variable or a field, if the loop does nothing else with what it has so far. It also reports
+// variable or a field, if the loop does nothing else with what it has so far. The first iteration may
+// do something else, under a condition like i == 0. The rule also reports
 // methods that add their operand to a field in this way, if nothing in the package ever begins the
 // field anew.
 //

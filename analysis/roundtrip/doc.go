@@ -8,8 +8,13 @@
 //
 // The rule reports reads in a loop whose value, perhaps after some arithmetic, becomes an operand
 // of a tensor operation or the data of a new tensor. The loop usually computes what is read. It
-// need not if it reads the elements of a list one by one, or copies whole tensors by way of the
-// host.
+// need not if it reads the elements of a list one by one, or fields of them, or if whole tensors go
+// by way of the host: all elements are read, perhaps changed there, and another tensor is made of
+// them, by the loop or by a function.
+//
+// A function that maps tensors to tensors is reported outside of loops, too, if it reads a number
+// and does nothing with it but to compute with tensors by operations such as MulScalar. Whoever
+// calls it expects that it returns at once.
 //
 // The method Forward of a module runs in each step of what has the module, so a read there is
 // reported without a loop: by this rule if its value goes back, by AT005 if it decides something,
@@ -37,7 +42,7 @@
 // Silent: what AT001 is silent about; values that decide what the loop does next, for which see
 // AT005; values that only become sizes, for which see AT026.
 //
-// Missed: values that reach an operation through a function of the user, a
+// Missed: values that reach an operation through a function of the user that does more than read, a
 // container or a field.
 //
 // Fix: none. An operation on tensors rounds to the type of its operands, and arithmetic of the host

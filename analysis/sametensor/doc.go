@@ -6,13 +6,23 @@
 // elements: a result is never equal to anything but itself. The same holds for
 // reflect.DeepEqual, which looks at how a tensor is kept and not at its value.
 //
-// The rule reports comparisons of two tensors that can't be the same one: both were just computed
-// or made, or one was and the other is older, passed in or of an earlier iteration. A function that
-// does nothing but make a tensor counts like a constructor. Generic functions that compare their
-// operands are reported as well, and so are slices.Index and slices.Contains if they look for a
-// tensor that was just made.
+// The rule reports comparisons of two tensors that can't be the same one: one was just computed or
+// made, and nobody else can have its handle. A function that does nothing but make tensors counts
+// like a constructor, and a cell makes a new handle each time that it is asked for its value or
+// gradient. The same goes for
 //
-// It also reports calls of reflect.DeepEqual with tensors, or with lists, maps or structs of them.
+//   - the cases of a switch statement;
+//   - functions that compare operands of type any or of a type parameter;
+//   - slices.Index, slices.Contains, maps and sync.Map, if they look for a tensor that was just made.
+//
+// It also reports
+//
+//   - comparisons of the same part of two variables, such as a[i] == b[i] and before.w != after.w, and
+//     slices.Equal and maps.Equal of two variables: who asks that wants to know whether values have
+//     stayed the same;
+//   - functions that do nothing but compare two operands, or return what slices.Contains says, unless
+//     their names speak of handles;
+//   - calls of reflect.DeepEqual with tensors, or with lists, maps or structs of them.
 //
 // Other comparisons of two tensors may ask on purpose whether they are one and the same, as a cache
 // does that looks for a handle. Nothing in the code tells the two apart, so these findings are of
@@ -29,12 +39,11 @@
 //	same := got.AddScalar(1).Eq(want).All() // on the device
 //	if slices.Equal(got.Float32s(), want.Float32s()) {
 //
-// Silent: comparisons with nil; comparisons with what a cell holds, which is another tensor after
-// each change; tests that fail if two tensors are the same one. The rule applies in test files,
-// too: a test that compares handles tests something else than it says.
+// Silent: comparisons with nil; tests that fail if two tensors are the same one. The rule applies in
+// test files, too: a test that compares handles tests something else than it says.
 //
-// Missed: comparisons of structs and of interfaces, by slices.Equal, and by generic functions
-// of packages that know no tensors.
+// Missed: comparisons of structs and of interfaces, and by generic functions of packages that know no
+// tensors; elements of lists in fields that only ever hold new tensors.
 //
 // Fix: none. Whether all elements are to be equal, and how nearly, is for the
 // author to say.

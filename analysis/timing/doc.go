@@ -28,7 +28,8 @@
 // Silent:
 //
 //   - elapsed times that are only compared, as deadlines are; a comparison with another elapsed
-//     time says which is faster, and is reported;
+//     time says which is faster, and is reported; so is a comparison of a clock that each iteration
+//     of a loop starts and asks, since it says how long an iteration takes;
 //   - clocks that are read a second time after a wait, which tell enqueueing and finishing apart;
 //   - names and texts beside the clock or Timer that speak of enqueueing, dispatching, launching,
 //     submitting or issuing;
