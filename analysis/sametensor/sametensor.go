@@ -161,6 +161,9 @@ func isAnswer(pkg *blocking.Package, cur inspector.Cursor) bool {
 	if !ok || !isBinary || f == nil || len(ret.Results) != 1 || len(f.Returns) != 1 || meansHandles(f.Name) {
 		return false
 	}
+	if c := f.PassedTo(); c != nil && syntax.IsFullName(c.Callee, "slices.ContainsFunc") {
+		return answers(c)
+	}
 	x, y := pkg.Local(b.X), pkg.Local(b.Y)
 	return x != nil && y != nil && x != y && pkg.Params[x].Of == f && pkg.Params[y].Of == f && len(pkg.Defs[x])+len(pkg.Defs[y]) == 0
 }

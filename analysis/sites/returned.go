@@ -82,16 +82,19 @@ func Detours(p *lint.Pass) []Return {
 	return list
 }
 
-// takesAndMakes reports whether f returns tensors, and is given some, by itself or in its receiver.
+// takesAndMakes reports whether f returns tensors, and is given some, by itself or in its receiver. A method without
+// results changes what the receiver holds.
 func takesAndMakes(pkg *blocking.Package, f *blocking.Func) bool {
 	holds := func(of *types.Tuple) bool {
 		return slices.ContainsFunc(slices.Collect(of.Variables()), func(v *types.Var) bool { return pkg.HoldsTensors(v.Type()) })
 	}
-	return holds(f.Sig.Results()) && (holds(f.Sig.Params()) || f.Sig.Recv() != nil && pkg.HoldsTensors(f.Sig.Recv().Type()))
+	ofTensors := f.Sig.Recv() != nil && pkg.HoldsTensors(f.Sig.Recv().Type())
+	return holds(f.Sig.Results()) && (holds(f.Sig.Params()) || ofTensors) || ofTensors && f.Sig.Results().Len() == 0
 }
 
 // isDetour reports whether c, which waits for w, reads a number of what its function computes or is given, and each use
-// of the number is an operand for which an operation on tensors takes a tensor as well.
+// of the number is an operand for which an operation on tensors takes a tensor as well. A condition may choose between
+// numbers: a minimum does that on the device.
 func isDetour(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
 	known := c.API.Kind == tensorapi.Read && c.Lib == tensorapi.Ours() && len(c.Expr.Args) == 0 ||
 		c.API.Kind == tensorapi.Unknown && w.Kind == blocking.WaitCallee && w.Via != nil && !w.Via.InLoop && !w.Via.Guarded
@@ -103,15 +106,27 @@ func isDetour(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool
 	case w.Operand != nil && !pkg.Fresh(w.Operand, c.In, c.In.WholeLoop()) && !isOfParam(pkg, w.Operand, c.In):
 		return false
 	}
-	places := Uses(pkg, c, c.In.WholeLoop())
-	return len(places) > 0 && !slices.ContainsFunc(places, func(p Place) bool {
+	computes := false
+	for _, p := range Uses(pkg, c, c.In.WholeLoop()) {
 		d := pkg.Calls[syntax.AsCall(nodeOf(p.Cur.Parent()))]
-		if p.Use != Computes || d == nil || d.API.Kind != tensorapi.Op || d.Lib != tensorapi.Ours() {
-			return true
+		switch {
+		case p.Use == Kept && isCondition(p):
+		case p.Use != Computes || d == nil || d.Lib != tensorapi.Ours() || !takesNumber(d, p):
+			return false
+		default:
+			computes = true
 		}
-		name := d.Callee.Name()
-		return !strings.HasSuffix(name, "Scalar") && name != "AddScaled" && name != "Clamp"
-	})
+	}
+	return computes
+}
+
+// takesNumber reports whether d computes with the number at p, or makes a tensor of it.
+func takesNumber(d *blocking.Call, p Place) bool {
+	name := d.Callee.Name()
+	if d.API.Kind == tensorapi.Host {
+		return (name == "Full" || name == "Scalar") && d.Expr.Args[0] == nodeOf(p.Cur)
+	}
+	return d.API.Kind == tensorapi.Op && (strings.HasSuffix(name, "Scalar") || name == "AddScaled" || name == "Clamp")
 }
 
 // copies reports whether c calls a function that reads a tensor, another one in each iteration of l, and returns one

@@ -130,7 +130,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		s := &Site{
 			Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c,
 			Name:    pkg.CallName(c, w),
-			Outside: pkg.Any(l, IsOutside) || pkg.Any(l, func(d *blocking.Call) bool { return takesRequests(pkg, d) }) || streams(pkg, l) || IsAllowed(c),
+			Outside: pkg.Any(l, IsOutside) || pkg.Any(l, func(d *blocking.Call) bool { return takesRequests(pkg, d) }) || streams(pkg, l) || convertsFiles(pkg, l) || IsAllowed(c),
 			Timed:   c.In.Outermost().Contains(blocking.TellsTime),
 		}
 		if w.Kind == blocking.WaitPrint {
@@ -139,7 +139,6 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		if w.Via != nil {
 			s.Chain = w.Via.Chain
 			s.Callee = pkg.CallName(c, w)
-			s.Outside = s.Outside || c.Target != nil && c.Target.Contains(createsFile) && pkg.Any(l, opensFile)
 		}
 		if why != "" {
 			s.Name, s.Why, s.pat = blocking.CalleeName(c), why, func() Pattern { return Reading }
@@ -311,18 +310,16 @@ func IsOutside(c *blocking.Call) bool {
 	return false
 }
 
-// createsFile recognises calls that write a file of their own.
-func createsFile(c *blocking.Call) bool {
-	return syntax.IsFullName(c.Callee, "os.Create") || syntax.IsFullName(c.Callee, "os.WriteFile") || syntax.IsFullName(c.Callee, "os.OpenFile")
-}
-
-// opensFile reports whether c reads a file, or calls a function of the package that does. A loop that reads a file and
-// writes one in each iteration is as fast as the files.
-func opensFile(c *blocking.Call) bool {
-	opens := func(d *blocking.Call) bool {
-		return syntax.IsFullName(d.Callee, "os.Open") || syntax.IsFullName(d.Callee, "os.ReadFile")
+// convertsFiles reports whether l reads a file and writes one in each iteration, by itself or by functions of the
+// package. It is as fast as the files.
+func convertsFiles(pkg *blocking.Package, l *blocking.Loop) bool {
+	calls := func(names ...string) func(*blocking.Call) bool {
+		is := func(c *blocking.Call) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return syntax.IsFullName(c.Callee, name) })
+		}
+		return func(c *blocking.Call) bool { return is(c) || c.Target != nil && c.Target.Contains(is) }
 	}
-	return opens(c) || c.Target != nil && c.Target.Contains(opens)
+	return pkg.Any(l, calls("os.Open", "os.ReadFile")) && pkg.Any(l, calls("os.Create", "os.WriteFile", "os.OpenFile")) && !pkg.Any(l, (*blocking.Call).Mutates)
 }
 
 // takesRequests reports whether c is a function of the package that receives requests, values that come

@@ -29,6 +29,26 @@ var clipped = func(x *tensor.Tensor) *tensor.Tensor {
 	return x.Clamp(-limit, limit)
 }
 
+// The host only chooses between numbers.
+func limited(g *tensor.Tensor, limit float64) *tensor.Tensor {
+	n := g.Norm().Item() // want `round trip`
+	scale := 1.0
+	if n > limit {
+		scale = limit / n
+	}
+	return g.MulScalar(scale)
+}
+
+func quantised(x *tensor.Tensor) (q, scale *tensor.Tensor) {
+	s := top(x) / 127 // want `round trip: top waits`
+	return x.DivScalar(s), x.AddScalar(s)
+}
+
+// What the receiver holds.
+func (c *columns) normalise() {
+	c.data = c.data.DivScalar(c.data.Norm().Item()) // want `round trip`
+}
+
 // Silent.
 
 func told(x *tensor.Tensor) (*tensor.Tensor, float64) {

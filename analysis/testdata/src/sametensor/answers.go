@@ -21,6 +21,10 @@ func unlike(list, others []*tensor.Tensor) bool {
 	return slices.EqualFunc(list, others, differ)
 }
 
+func includes(list []*tensor.Tensor, x *tensor.Tensor) bool {
+	return slices.ContainsFunc(list, func(y *tensor.Tensor) bool { return y == x }) // want `by identity`
+}
+
 // settled gets a tensor of its own in each iteration.
 func settled(x *tensor.Tensor) int {
 	old, _ := assigned(x)

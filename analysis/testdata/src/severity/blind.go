@@ -3,6 +3,7 @@ package severity
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -111,6 +112,28 @@ func convert(paths []string) error {
 		}
 	}
 	return nil
+}
+
+func convertInPlace(paths []string) error {
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		y := w.MulScalar(float64(len(b)))
+		if err := os.WriteFile(path, []byte(fmt.Sprint(y)), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func has(list []*tensor.Tensor, x *tensor.Tensor) bool {
+	return slices.ContainsFunc(list, func(y *tensor.Tensor) bool { return y == x }) // want `AT033`
+}
+
+func isLive(list []*tensor.Tensor, x *tensor.Tensor) bool {
+	return slices.ContainsFunc(list, func(y *tensor.Tensor) bool { return y == x })
 }
 
 func dump(x *tensor.Tensor, n int) error {
