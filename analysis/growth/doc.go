@@ -10,7 +10,8 @@
 // a context is alive, or ranges over a channel, and is left only by a return from a select
 // statement or after an error. It fills the memory, and nobody gets to use the list. If the list is
 // used after the loop, or is a field that a loop over a channel fills, it may be what the loop is
-// for: then the finding is of severity info, shown with -severity=info.
+// for: then the finding is of severity info, shown with -severity=info. A list in a field may also grow
+// by a method that such a loop calls with the tensor.
 //
 // It also reports appends to lists that nobody ever looks at, however long the loop is. These are
 // local lists in loops, and unexported fields and variables of the package, if the package never

@@ -85,7 +85,42 @@ func growthBy(pkg *blocking.Package, v *types.Var, d blocking.Def) (growth, bool
 			return growth{call, call.Args[0], l, isCollected(pkg, v, d.In, l)}, true
 		}
 	}
+	if v.IsField() && d.In.Lit == nil && pkg.GuardOf(d.In, d.Pos, nil) == blocking.Always {
+		if l := growsByCalls(pkg, v, call, d.In); l != nil {
+			return growth{call, call.Args[0], l, isCollected(pkg, v, d.In, l)}, true
+		}
+	}
 	return growth{}, false
+}
+
+// growsByCalls returns the loop without an end that calls the method f in each iteration, by which the list v grows
+// by what f is given; or nil.
+//
+//	for {
+//		p.remember(step()) // p.seen = append(p.seen, x)
+//	}
+func growsByCalls(pkg *blocking.Package, v *types.Var, call *ast.CallExpr, f *blocking.Func) *blocking.Loop {
+	for _, g := range pkg.Funcs {
+		for _, c := range g.Calls {
+			if c.Target != f || c.Away {
+				continue
+			}
+			fl := g.Flow()
+			at := fl.BlockAt(c.Expr.Pos())
+			for _, l := range slices.Backward(fl.Loops) {
+				if !l.Blocks[at] || !isEndless(g, l) || pkg.GuardOf(g, c.Expr.Pos(), l) != blocking.Always || isCut(pkg, v, l) {
+					continue
+				}
+				for _, e := range call.Args[1:] {
+					p, ok := pkg.Params[pkg.Local(e)]
+					if ok && p.Of == f && slices.ContainsFunc(c.Operand(p.Operand), func(e ast.Expr) bool { return blocking.IsTensor(pkg.Info.TypeOf(e)) && pkg.Fresh(e, g, l) }) {
+						return l
+					}
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // unread lists the appends of tensors to lists that the package never cuts and never reads, apart from
