@@ -54,8 +54,8 @@ func Returned(p *lint.Pass) []Return {
 	return list
 }
 
-// Detours lists the reads outside of loops, in the order of the source, whose numbers go nowhere but back into operations
-// on tensors. They are in functions that compute tensors of tensors, which callers take to return at once.
+// Detours lists the reads outside of loops, in the order of the source, whose numbers go nowhere but back into
+// operations on tensors. They are in functions that compute tensors of tensors, which callers take to return at once.
 //
 //	func rescale(x *tensor.Tensor) *tensor.Tensor {
 //		top := x.Abs().Max().Item()
