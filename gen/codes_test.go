@@ -56,7 +56,7 @@ func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	sums["all"] = mine
 	return total
 }`},
-	{"AG206", "a value comes back in the next iteration: keep the computation on tensors", `
+	{"AG206", "keep it in a variable of the function, and store it after the loop", `
 func F(ids []int64) []int64 {
 	for range 9 {
 		window := ids[max(0, len(ids)-4):]

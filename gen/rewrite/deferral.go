@@ -391,9 +391,6 @@ func (a *attempt) round() (changed bool) {
 					// only, it is what runs now.
 					c := shown(a, root.Effects)
 					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: keepLocal(c)}}
-					if r.Code == plan.FeedsDevice && a.needsValue(root) {
-						why.Hint = "a value comes back in the next iteration: " + r.Hint
-					}
 					if a.staySeldom(root, why) {
 						return true
 					}
@@ -408,13 +405,6 @@ func (a *attempt) round() (changed bool) {
 		}
 	}
 	return changed || a.operands() || a.complete()
-}
-
-// needsValue reports whether u depends on a value that the loop looks at.
-func (a *attempt) needsValue(u *plan.Unit) bool {
-	reads := slices.DeleteFunc(slices.Clone(a.units), func(w *plan.Unit) bool { return a.stays(w) || len(w.Reads) == 0 })
-	reached, _ := a.graph.Reach(reads, a.passes)
-	return slices.Contains(reached, u)
 }
 
 // ranged returns what to write where the head of the loop, u, ranges over memory that may be what a

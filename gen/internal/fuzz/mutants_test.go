@@ -105,7 +105,7 @@ var mutants = []mutant{
 	{name: "random numbers can be drawn later", by: "draws", file: walks,
 		old: "\tcase tensorapi.Draw, tensorapi.Mutate:\n\t\tnote(&w.e.Enqueues, c)\n\t\tw.e.read(Loc{Kind: Cells}, c)\n\t\tw.e.write(Loc{Kind: Cells}, c)\n", new: "\tcase tensorapi.Draw, tensorapi.Mutate:\n"},
 	{name: "append leaves elements alone", by: "appends", file: walks,
-		old: "\t\tif l, ok := w.elementsOf(call.Args[0]); ok {\n\t\t\tw.touch(l, call, w.e.write, \"changes\")\n\t\t}\n\t\tif call.Ellipsis.IsValid() {", new: "\t\tif call.Ellipsis.IsValid() {"},
+		old: "\t\tif l, ok := w.elementsOf(call.Args[0]); ok {\n\t\t\tw.touch(l, call.Args[0], w.e.write, \"changes what is behind\")\n\t\t}\n\t\tif call.Ellipsis.IsValid() {", new: "\t\tif call.Ellipsis.IsValid() {"},
 	{name: "a variable is not reached through its address", by: "pointers", file: walks,
 		old: "\t\t\trecord(Loc{Kind: Deref, Type: w.f.Analysis.types.of(v.Type())}, c)\n", new: "\t\t\t_ = c\n"},
 	{name: "increments read nothing and write nothing", by: "counts", file: walks,
