@@ -132,7 +132,7 @@ func makeOthers() (all, unrounded []*operation) {
 	}, tMat, tMat, tVec, tVec))
 	near(nearly("$0.RMSNorm(0, 0.5)", 1, func(a []*value) *value { return normed(a[0], 0, false) }, tVec, tVec))
 	near(nearly("nn.CrossEntropy($0, $1.ArgMax(1))", 2, func(a []*value) *value {
-		return each(mean(pick(logSoftmax(a[0], 1), extreme(a[1], 1, false)), -1), func(x float64) float64 { return -x }, nil)
+		return each(mean(pick(logSoftmax(a[0], 1), extreme(a[1], 1, false), true), -1), func(x float64) float64 { return -x }, nil)
 	}, tOne, tMat, tMat))
 	attention := func(m *machine, a []*value) *value {
 		scale := 1 / math.Sqrt(float64(a[0].shape[1]))
@@ -250,18 +250,18 @@ func makeOthers() (all, unrounded []*operation) {
 			return full(reshape(extreme(a[0], 0, true), 1, a[0].shape[1]), a[0].shape)
 		}, tIMat, tMat),
 		// perhaps there is no such row
-		shaped("$0.RowAt($1)", 2, func(a []*value) *value { return reshape(taken(a[0], a[1]), a[0].shape[1]) }, tVec, tMat, tIOne),
+		shaped("$0.RowAt($1)", 2, func(a []*value) *value { return reshape(taken(a[0], a[1], false), a[0].shape[1]) }, tVec, tMat, tIOne),
 		shaped("$0.Take(0, $1.ArgMax(0).Slice(0, 0, 1)).Reshape({c})", 1, func(a []*value) *value {
-			return reshape(taken(a[0], part(extreme(a[1], 0, false), 0, 1)), a[0].shape[1])
+			return reshape(taken(a[0], part(extreme(a[1], 0, false), 0, 1), false), a[0].shape[1])
 		}, tVec, tMat, tMat),
 		shaped("$0.Take(1, $0.ArgMin(1)).Max()", 1, func(a []*value) *value {
-			return most(taken(transpose(a[0]), extreme(a[0], 1, true)), -1)
+			return most(taken(transpose(a[0]), extreme(a[0], 1, true), false), -1)
 		}, tOne, tMat),
-		shaped("$0.Pick($1.ArgMax(1)).Sum()", 2, func(a []*value) *value { return sum(pick(a[0], extreme(a[1], 1, false)), -1) }, tOne, tMat, tMat),
+		shaped("$0.Pick($1.ArgMax(1)).Sum()", 2, func(a []*value) *value { return sum(pick(a[0], extreme(a[1], 1, false), false), -1) }, tOne, tMat, tMat),
 		shaped("$0.TakeClasses(0, $1.ArgMax(0).Slice(0, 0, 1)).Reshape({c})", 1, func(a []*value) *value {
-			return reshape(taken(a[0], part(extreme(a[1], 0, false), 0, 1)), a[0].shape[1])
+			return reshape(taken(a[0], part(extreme(a[1], 0, false), 0, 1), true), a[0].shape[1])
 		}, tVec, tMat, tMat),
-		shaped("$0.PickClasses($1.ArgMax(1)).Sum()", 1, func(a []*value) *value { return sum(pick(a[0], extreme(a[1], 1, false)), -1) }, tOne, tMat, tMat),
+		shaped("$0.PickClasses($1.ArgMax(1)).Sum()", 1, func(a []*value) *value { return sum(pick(a[0], extreme(a[1], 1, false), true), -1) }, tOne, tMat, tMat),
 		shapedIn("$0.ArgMin(1).OneHot({c}).As(tensor.{T})", 1, func(m *machine, a []*value) *value {
 			return as(oneHot(extreme(a[0], 1, true), a[0].shape[1]), m.p.dtype)
 		}, tMat, tMat),
@@ -811,24 +811,28 @@ func depends(x *value, operands ...*value) *value {
 	return x
 }
 
-// pointed is where an index points to on an axis, and why it points to nothing.
-func pointed(index int64, length int) (at int, failed string) {
+// pointed is where an index points to on an axis, and why it points to nothing. The number of a class is no index that
+// counts from the end.
+func pointed(index int64, length int, isClass bool) (at int, failed string) {
 	at = int(index)
-	if at < 0 {
+	if at < 0 && !isClass {
 		at += length
 	}
-	if at < 0 || at >= length {
-		return 0, outOfRange(index, length)
+	switch {
+	case 0 <= at && at < length:
+		return at, ""
+	case isClass:
+		return 0, fmt.Sprintf("label or class %d is out of range: there are %d classes, 0 to %d", index, length, length-1)
 	}
-	return at, ""
+	return 0, outOfRange(int(index), length)
 }
 
-func outOfRange(index int64, length int) string {
+func outOfRange(index, length int) string {
 	return fmt.Sprintf("index %d is out of range of an axis of length %d", index, length)
 }
 
-// taken is the rows of a matrix with the given indices.
-func taken(x, index *value) *value {
+// taken is the rows of a matrix with the given indices, or of the given classes.
+func taken(x, index *value, isClass bool) *value {
 	n := x.shape[1]
 	shape := []int{size(index.shape), n}
 	if s := spoiled(x.dtype, shape, x, index); s != nil {
@@ -836,7 +840,7 @@ func taken(x, index *value) *value {
 	}
 	z := newValue(x.dtype, shape)
 	for i, k := range index.ints {
-		at, failed := pointed(k, x.shape[0])
+		at, failed := pointed(k, x.shape[0], isClass)
 		if failed != "" {
 			return &value{dtype: x.dtype, shape: shape, failed: failed}
 		}
@@ -846,13 +850,13 @@ func taken(x, index *value) *value {
 }
 
 // pick is an element of each row of a matrix.
-func pick(x, index *value) *value {
+func pick(x, index *value, isClass bool) *value {
 	if s := spoiled(x.dtype, index.shape, x, index); s != nil {
 		return s
 	}
 	z := newValue(x.dtype, index.shape)
 	for i, k := range index.ints {
-		at, failed := pointed(k, x.shape[1])
+		at, failed := pointed(k, x.shape[1], isClass)
 		if failed != "" {
 			return &value{dtype: x.dtype, shape: index.shape, failed: failed}
 		}
@@ -869,10 +873,7 @@ func oneHot(index *value, n int) *value {
 	}
 	z := newValue(f32, shape)
 	for i, k := range index.ints {
-		at, failed := pointed(k, n)
-		if k < 0 { // a class is no index that counts from the end
-			failed = outOfRange(k, n)
-		}
+		at, failed := pointed(k, n, true)
 		if failed != "" {
 			return &value{dtype: f32, shape: shape, failed: failed}
 		}

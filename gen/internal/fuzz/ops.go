@@ -76,6 +76,12 @@ func ok(a any) *value {
 		panic(raised{"*engine.OpError: runtime.errorString: runtime error: integer divide by zero"})
 	case strings.HasPrefix(x.failed, "index "):
 		panic(raised{"*engine.OpError: *device.IndexError: " + x.failed})
+	case strings.HasPrefix(x.failed, "label or class "): // what it wraps speaks of an index
+		var index, length int
+		if _, err := fmt.Sscanf(x.failed, "label or class %d is out of range: there are %d classes", &index, &length); err != nil {
+			panic(err)
+		}
+		panic(raised{"*engine.OpError: *device.IndexError: " + outOfRange(index, length)})
 	case x.failed != "":
 		panic("fuzz: unknown failure " + x.failed)
 	}
