@@ -1,6 +1,6 @@
-// Package blocking answers what rules ask about a package: which functions and calls it has, what a
-// call waits for, which loops and conditions are around it, and where a tensor comes from. What a
-// function waits for travels as a fact from package to package. This package reports nothing itself.
+// Package blocking answers the questions of rules about a package: its functions and calls, the values
+// a call waits for, the loops and conditions around it, and the origin of a tensor. Facts carry the
+// waits of a function from package to package. This package reports nothing itself.
 //
 // A rule mostly asks four questions about a call, here about loss.Item():
 //
@@ -428,7 +428,7 @@ func (c *Call) Summary() *Summary {
 	return &nothing
 }
 
-// nothing is the summary of a function of which nothing is known. Nobody writes to it.
+// nothing is the summary of an unknown function. Nobody writes to it.
 var nothing Summary
 
 // CallsArg returns when the callee calls its argument with the given number.

@@ -362,8 +362,8 @@ func resolveConcrete(pkg *Package, c *Call) {
 	}
 }
 
-// lessMethod returns the method Less by which c, a call of sort.Sort or heap.Init, compares elements.
-// It counts as a function that c is given, since it runs many times and may read:
+// lessMethod returns the method Less of the argument of c, a call of sort.Sort or heap.Init. The method
+// counts as a function argument of c, since it runs many times and may read:
 //
 //	func (s byLoss) Less(i, j int) bool { return s[i].Item() < s[j].Item() }
 func lessMethod(pkg *Package, c *Call) (FuncArg, bool) {
@@ -650,7 +650,7 @@ func assign(pkg *Package, n *ast.AssignStmt, f *Func) {
 	}
 }
 
-// typeSwitch notes what the variables of a type switch hold, of which each case has one.
+// typeSwitch notes the value of the variable of a type switch. Each case has a variable of its own.
 func typeSwitch(pkg *Package, n *ast.TypeSwitchStmt, f *Func) {
 	assign, ok := n.Assign.(*ast.AssignStmt)
 	if !ok {

@@ -416,8 +416,8 @@ func (f *Flow) returns(b int32) bool {
 }
 
 // LoopsAround yields the loops in which the syntax at pos in f runs, inner ones first: the loops of f,
-// then those of the functions around f while f is a literal that runs where it is written. The body of
-// a literal that is called in a loop, and that of a function that calls itself, are loops as well.
+// then those of the functions around f while f is a literal that runs where it is written. Two kinds of
+// bodies are loops as well: that of a literal called in a loop, and that of a recursive function.
 //
 //	for _, b := range batches {                // second
 //		each(b.parts, func(p part) { use(p) }) // first, if each calls its argument in a loop

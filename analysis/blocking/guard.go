@@ -165,8 +165,8 @@ func isVerdict(pkg *Package, e ast.Expr, pos token.Pos) bool {
 	})
 }
 
-// isComplaint reports whether the syntax at pos is an operand of fmt.Errorf, or of a method by which a
-// test fails. Programs come to these rarely:
+// isComplaint reports whether the syntax at pos is an operand of fmt.Errorf, or of a method that makes
+// a test fail. Programs come to these rarely:
 //
 //	t.Errorf("loss is %v", loss.Item())
 func isComplaint(pkg *Package, pos token.Pos) bool {
@@ -1056,8 +1056,8 @@ func isFirstLookup(pkg *Package, d Def) bool {
 	})
 }
 
-// asksEnvironment reports whether e asks for a variable of the environment by which somebody wants to see more:
-// os.Getenv("DEBUG") != "".
+// asksEnvironment reports whether e asks for a variable of the environment, as os.Getenv("DEBUG") != ""
+// does. Such variables usually turn on more output.
 func asksEnvironment(pkg *Package, e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -16,8 +16,8 @@ import (
 //	m.add(loss) // add appends it to m.losses
 //
 // Three facts travel to callers. Keeps: the operand ends up in a container that outlives the call.
-// Hoards and Sums: it ends up in a field of which only values are read, so a number, or a detached
-// tensor, would do as well.
+// Hoards and Sums: it ends up in a field, and only values are read from that field. A number or a
+// detached tensor would do as well.
 
 // addHoards notes in the summaries which operands a function appends to a list in a field (Hoards), or
 // adds to a field (Sums), if only values are read from the field. Callers that pass a tensor with a

@@ -9,8 +9,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Methods of which only callers know whether they read. Two kinds of functions call such methods:
-// generic ones, with a value whose type is a type parameter, and those that are given an interface.
+// Some methods may read or not, and only callers know. Two kinds of functions call such methods:
+// generic ones, on a value of a type parameter, and functions with a parameter of an interface type.
 //
 //	func mean[T interface{ Item() float64 }](list []T) float64 { … } // waits if T is a tensor
 //
@@ -103,8 +103,8 @@ func isAnyOf(t types.Type) bool {
 	return isAny(t)
 }
 
-// methodWaits lists what c waits for because its callee calls methods of its operands. The types of
-// what c passes tell which methods these are, and only those count that read their receivers.
+// methodWaits lists the waits of c in methods of its operands, which the callee calls. The types of the
+// arguments of c say which methods these are. Only methods that read their receivers count.
 func methodWaits(pkg *Package, c *Call) []CallWait {
 	var list []CallWait
 	for i := range c.Summary().Methods {

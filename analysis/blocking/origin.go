@@ -29,8 +29,8 @@ import (
 // A tracer finds where the tensors that an expression stands for come from. It answers one question and
 // is thrown away.
 //
-// It is flow-insensitive: a variable stands for all that is assigned to it anywhere, a container for
-// all that is put into it, a field for all that the package assigns to that field of any struct.
+// It is flow-insensitive. A variable stands for every value assigned to it anywhere, and a container for
+// every value put into it. A field stands for every assignment to it in the package, in any struct.
 //
 // With a loop, only what happens in the loop counts: a tensor that was made before the loop is not what
 // an iteration waits for. Without a loop, parameters stand for what the caller passes.
@@ -120,9 +120,9 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 	return Origin{}
 }
 
-// variable returns the origin of what is in v: the union over what was passed for it, what is assigned
-// to it, and what is assigned to its fields and elements. A variable that was asked about before adds
-// nothing, so cycles of assignments end.
+// variable returns the origin of the value of v. It is the union over the arguments passed for v, and
+// over the assignments to v, to its fields and to its elements. A variable that was asked about before
+// adds nothing, so cycles of assignments end.
 func (t *tracer) variable(v *types.Var) Origin {
 	if t.seen[v] || !t.HoldsTensors(v.Type()) && !isOpen(v.Type()) && !isAnyOf(v.Type()) {
 		return Origin{}

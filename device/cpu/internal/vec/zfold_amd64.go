@@ -13,7 +13,7 @@ import "unsafe"
 //go:noescape
 func foldAddFloat32AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsAddFloat32AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsAddFloat32AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsAddFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -23,7 +23,7 @@ func rowsAddFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stri
 //go:noescape
 func foldMulFloat32AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMulFloat32AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMulFloat32AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMulFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -33,7 +33,7 @@ func rowsMulFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stri
 //go:noescape
 func foldMaxFloat32AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMaxFloat32AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMaxFloat32AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMaxFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -43,7 +43,7 @@ func rowsMaxFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stri
 //go:noescape
 func foldMinFloat32AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMinFloat32AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMinFloat32AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMinFloat32AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -58,7 +58,7 @@ func findFloat32AVX512(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddFloat64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsAddFloat64AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsAddFloat64AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsAddFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -68,7 +68,7 @@ func rowsAddFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stri
 //go:noescape
 func foldMulFloat64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMulFloat64AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMulFloat64AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMulFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -78,7 +78,7 @@ func rowsMulFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stri
 //go:noescape
 func foldMaxFloat64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMaxFloat64AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMaxFloat64AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMaxFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -88,7 +88,7 @@ func rowsMaxFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stri
 //go:noescape
 func foldMinFloat64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMinFloat64AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMinFloat64AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMinFloat64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -103,7 +103,7 @@ func findFloat64AVX512(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddInt64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsAddInt64AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsAddInt64AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsAddInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -113,7 +113,7 @@ func rowsAddInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride
 //go:noescape
 func foldMulInt64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMulInt64AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMulInt64AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMulInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -123,7 +123,7 @@ func rowsMulInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride
 //go:noescape
 func foldMaxInt64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMaxInt64AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMaxInt64AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMaxInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -133,7 +133,7 @@ func rowsMaxInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride
 //go:noescape
 func foldMinInt64AVX512(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMinInt64AVX512 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMinInt64AVX512 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMinInt64AVX512(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -148,7 +148,7 @@ func findInt64AVX512(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddFloat32AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsAddFloat32AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsAddFloat32AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsAddFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -158,7 +158,7 @@ func rowsAddFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride
 //go:noescape
 func foldMulFloat32AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMulFloat32AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMulFloat32AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMulFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -168,7 +168,7 @@ func rowsMulFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride
 //go:noescape
 func foldMaxFloat32AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMaxFloat32AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMaxFloat32AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMaxFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -178,7 +178,7 @@ func rowsMaxFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride
 //go:noescape
 func foldMinFloat32AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMinFloat32AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMinFloat32AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMinFloat32AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -193,7 +193,7 @@ func findFloat32AVX2(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddFloat64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsAddFloat64AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsAddFloat64AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsAddFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -203,7 +203,7 @@ func rowsAddFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride
 //go:noescape
 func foldMulFloat64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMulFloat64AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMulFloat64AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMulFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -213,7 +213,7 @@ func rowsMulFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride
 //go:noescape
 func foldMaxFloat64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMaxFloat64AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMaxFloat64AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMaxFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -223,7 +223,7 @@ func rowsMaxFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride
 //go:noescape
 func foldMinFloat64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMinFloat64AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMinFloat64AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMinFloat64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -238,7 +238,7 @@ func findFloat64AVX2(x unsafe.Pointer, n int, bits uint64) int
 //go:noescape
 func foldAddInt64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsAddInt64AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsAddInt64AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsAddInt64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -248,7 +248,7 @@ func rowsAddInt64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride i
 //go:noescape
 func foldMaxInt64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMaxInt64AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMaxInt64AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMaxInt64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)
@@ -258,7 +258,7 @@ func rowsMaxInt64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride i
 //go:noescape
 func foldMinInt64AVX2(x unsafe.Pointer, n int, identity uint64) uint64
 
-// rowsMinInt64AVX2 combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.
+// rowsMinInt64AVX2 combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.
 //
 //go:noescape
 func rowsMinInt64AVX2(lanes unsafe.Pointer, x unsafe.Pointer, rows int, stride int, width int, count int)

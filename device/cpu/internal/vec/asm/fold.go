@@ -161,7 +161,7 @@ func foldRows(m *isa, e *element, c combiner) {
 	name := "rows" + c.prim + e.name + m.name
 	enter("rowFolds", m.name, "foldKey{kernel.Prim"+c.prim+", device."+e.name+"}", name)
 	TEXT(name, attr.NOSPLIT, "func(lanes, x *byte, rows, stride, width, count int)")
-	Doc(name + " combines each row k with lane k % width, element by element. A row has count*64 elements; row k begins k*stride bytes after x.")
+	Doc(name + " combines row k with lane k % width. Row k is count*64 elements, k*stride bytes after x.")
 	Pragma("noescape")
 	lanes, x, rows, stride := param("lanes"), param("x"), param("rows"), param("stride")
 	Comment("rowBytes := count * 64 * size")
