@@ -39,14 +39,17 @@ func check(p *lint.Pass) {
 		})
 	}
 	for _, r := range listReads(p) {
-		remedy := "stack them and read once"
-		if r.Joined {
+		what, remedy := "tensor", "stack them and read once"
+		switch {
+		case r.Joined:
 			remedy = "concatenate them and read once"
+		case r.Numbers:
+			what, remedy = "number", "stack what As makes of them, and read once"
 		}
 		d := analysis.Diagnostic{
 			Pos:     r.Call.Pos(),
 			End:     r.Call.End(),
-			Message: "read after read: " + r.Name + " reads one tensor of " + types.ExprString(r.List) + " at a time; " + remedy,
+			Message: "read after read: " + r.Name + " reads one " + what + " of " + types.ExprString(r.List) + " at a time; " + remedy,
 		}
 		if r.Loop != nil {
 			d.Related = r.Loop.Related()

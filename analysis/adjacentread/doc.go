@@ -6,11 +6,12 @@
 // back in one read, and a value that was read already need not be read again.
 //
 // The rule reports loops that enqueue nothing, and for each tensor of a list, map or iterator read
-// a number or append all numbers to a list. The first read waits for most of the work, but each
-// read is a copy of a few bytes. Some forms of such loops are less visible:
+// a number or append all numbers to a list, or print each of a list of numbers such as tensor.F64. The first read waits for most of the work, but each read is a copy of a few bytes. Some
+// forms of such loops are less visible:
 //
 //   - a call of a function with the loop, where only the call tells that it reads: it passes the
 //     method, as in Map(losses, (*tensor.Tensor).Item), or a type whose method reads;
+//   - a call of a method that reads the element of a list or map in a field, for each key of it;
 //   - a loop that prints each tensor of a list to have a key of a map, to add it to a hash, or in a
 //     function that makes a key, as its name tells.
 //
@@ -51,7 +52,7 @@
 //     the loop waits for;
 //   - loops that a read can end, and loops on a goroutine of their own;
 //   - tensors from channels, and what is left in a queue from whose front the program takes;
-//   - lists of numbers such as tensor.F64, which can't be stacked.
+//   - reads of numbers such as tensor.F64, which can't be stacked as they are.
 //
 // Missed: reads in different branches; lists that a loop with other work reads; reads of more than
 // one number, since tensors of different shapes can't be stacked.

@@ -26,6 +26,8 @@ type listRead struct {
 	Loop *blocking.Loop // nil: the loop is in the function called
 	// Joined reports whether all elements are read, and appended to those of the others.
 	Joined bool
+	// Numbers reports whether the elements are numbers such as tensor.F64, and no tensors.
+	Numbers bool
 }
 
 // listReads lists the list reads in loops that enqueue nothing, in the order of the source.
@@ -57,20 +59,66 @@ func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 	l := sites.Innermost(pkg, c)
 	joined := isJoined(pkg, c)
 	key := isKey(pkg, c, l)
-	if l == nil || !joined && !key && !isNumber(pkg.ResultsOf(c)) {
+	_, prints := c.Printer()
+	if l == nil || !joined && !key && !prints && !isNumber(pkg.ResultsOf(c)) {
 		return nil
 	}
+	if list := listOfCallee(pkg, c, l); list != nil && readsAll(pkg, c, l) {
+		return &listRead{Call: c.Expr, Name: blocking.CalleeName(c), List: list, Loop: l}
+	}
 	for _, w := range pkg.Waits(c) {
-		if w.Kind == blocking.WaitPrint && !key || w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded || c.Dynamic) {
+		number := w.Operand != nil && tensorapi.IsNumber(pkg.Info.TypeOf(w.Operand))
+		if number && w.Kind != blocking.WaitPrint || w.Kind == blocking.WaitPrint && !key && !number || w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded || c.Dynamic) {
 			continue
 		}
 		list := listAround(pkg, w.Operand, l, 0)
-		if list == nil || !pkg.HoldsTensors(pkg.Info.TypeOf(list)) && !syntax.IsFunc(pkg.Info.TypeOf(list)) || key && !pkg.HoldsTensors(pkg.Info.TypeOf(w.Operand)) || tensorapi.IsNumber(pkg.Info.TypeOf(w.Operand)) || isQueue(pkg, list) || pkg.IsHostList(list) || isWaitedFor(pkg, list, c, l) || !readsAll(pkg, c, l) {
+		if list == nil || !pkg.HoldsTensors(pkg.Info.TypeOf(list)) && !syntax.IsFunc(pkg.Info.TypeOf(list)) || key && !pkg.HoldsTensors(pkg.Info.TypeOf(w.Operand)) || isQueue(pkg, list) || pkg.IsHostList(list) || isWaitedFor(pkg, list, c, l) || !readsAll(pkg, c, l) {
 			continue
 		}
-		return &listRead{Call: c.Expr, Name: pkg.CallName(c, w), List: list, Loop: l, Joined: joined}
+		return &listRead{Call: c.Expr, Name: pkg.CallName(c, w), List: list, Loop: l, Joined: joined, Numbers: number}
 	}
 	return nil
+}
+
+// listOfCallee returns the list or map of which c's callee reads an element once, the one for which c passes the
+// counter or key of l; or nil. The list is in a field of the callee's receiver.
+//
+//	for name := range m.sums {
+//		out[name] = m.value(name) // return m.sums[name].Item()
+//	}
+func listOfCallee(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) ast.Expr {
+	f := c.Target
+	if f == nil || c.Away || f.Sig.Recv() == nil {
+		return nil
+	}
+	for _, d := range f.Calls {
+		if d.API.Kind != tensorapi.Read || d.API.Arg != tensorapi.Recv || d.Away || len(d.Operand(tensorapi.Recv)) != 1 || pkg.RunsInLoop(f, d) {
+			continue
+		}
+		x, ok := ast.Unparen(d.Operand(tensorapi.Recv)[0]).(*ast.IndexExpr)
+		if !ok || pkg.GuardOf(f, d.Expr.Pos(), nil) != blocking.Always {
+			continue
+		}
+		field, isField := ast.Unparen(x.X).(*ast.SelectorExpr)
+		p, isParam := pkg.Params[pkg.Local(x.Index)]
+		if !isField || !isParam || p.Of != f || p.Operand < 0 || pkg.Local(field.X) != f.Sig.Recv() || pkg.IsHostList(x.X) {
+			continue
+		}
+		if given := c.Operand(p.Operand); len(given) == 1 && isIterated(pkg, given[0], l) {
+			return x.X
+		}
+	}
+	return nil
+}
+
+// isIterated reports whether e is the counter of l, or a key that l ranges over.
+func isIterated(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	if pkg.Counts(e, l) {
+		return true
+	}
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	d := pkg.Defs[pkg.Local(e)]
+	return ok && len(d) == 1 && (d[0].Kind == blocking.DefElem || d[0].Kind == blocking.DefKey) && d[0].Value == s.X
 }
 
 // listReadInCallee returns c as a listRead, or nil, for a loop that is in c's callee. The callee reads
@@ -176,7 +224,8 @@ func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 		return false
 	}
 	places := sites.Uses(pkg, c, l)
-	return (len(places) > 0 || isHashing(pkg, c.Expr)) && !slices.ContainsFunc(places, func(p sites.Place) bool { return p.Use == sites.Decides && !p.Alarm })
+	_, prints := c.Printer()
+	return (len(places) > 0 || prints || isHashing(pkg, c.Expr)) && !slices.ContainsFunc(places, func(p sites.Place) bool { return p.Use == sites.Decides && !p.Alarm })
 }
 
 // isJoined reports whether c reads a list that is appended to another: append(all, c...).

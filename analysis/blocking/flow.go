@@ -365,7 +365,7 @@ func (pkg *Package) OnlyValue(e ast.Expr) ast.Expr {
 }
 
 // RangeTrips returns the trip count of a range over x if the type or text of x has it: a constant, an
-// array, a literal of a list. Otherwise it returns ManyTrips.
+// array, a literal of a list, a part of a list with constant bounds. Otherwise it returns ManyTrips.
 func RangeTrips(info *types.Info, x ast.Expr) int64 {
 	tv := info.Types[x]
 	if n, ok := syntax.IntConst(info, x); ok {
@@ -373,6 +373,13 @@ func RangeTrips(info *types.Info, x ast.Expr) int64 {
 	}
 	if tv.Value != nil && tv.Value.Kind() == constant.String {
 		return int64(len(constant.StringVal(tv.Value)))
+	}
+	if s, ok := ast.Unparen(x).(*ast.SliceExpr); ok {
+		low, isConst := syntax.IntConst(info, syntax.OrNil(s.Low))
+		high, ok := syntax.IntConst(info, syntax.OrNil(s.High))
+		if ok && (isConst || s.Low == nil) {
+			return high - low
+		}
 	}
 	t := tv.Type.Underlying()
 	if p, ok := t.(*types.Pointer); ok {

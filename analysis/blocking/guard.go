@@ -80,7 +80,7 @@ func (pkg *Package) GuardOf(f *Func, pos token.Pos, l *Loop) Guard {
 	if isComplaint(pkg, pos) && slices.ContainsFunc(conditions, func(c Condition) bool { return l == nil || f != l.Func || c.Divides(l) }) {
 		return Rarely
 	}
-	return guardUnder(pkg, conditions, f, l)
+	return guardUnder(pkg, conditions, f, pos, l)
 }
 
 // withoutStepping removes the conditions under which l takes all its steps of training. Code under the
@@ -199,10 +199,11 @@ func FailsTest(fn *types.Func) bool {
 	return false
 }
 
-// guardUnder is GuardOf for code in f under the given conditions. If f is a literal that runs as a part
-// of the functions around it, it adds the conditions there, up to the function with the loop l. Of
-// several conditions the rarest decides, as all of them must be met.
-func guardUnder(pkg *Package, conditions []Condition, f *Func, l *Loop) Guard {
+// guardUnder is GuardOf for the code at pos in f under the given conditions. If f is a literal that runs
+// as a part of the functions around it, it adds the conditions there, up to the function with the loop
+// l. Of several conditions the rarest decides, as all of them must be met.
+func guardUnder(pkg *Package, conditions []Condition, f *Func, pos token.Pos, l *Loop) Guard {
+	at := pos
 	g := Always
 	for { // f, then the functions around it that it is a part of
 		for _, c := range conditions {
@@ -215,7 +216,9 @@ func guardUnder(pkg *Package, conditions []Condition, f *Func, l *Loop) Guard {
 				}
 				return Rarely
 			}
-			g = max(g, classify(pkg, c.Expr, c.Holds, f, l, 0))
+			if h := classify(pkg, c.Expr, c.Holds, f, l, 0); h != byData || !asksFor(pkg, l, c.Expr, at) {
+				g = max(g, h)
+			}
 		}
 		if l != nil && f == l.Func {
 			break
@@ -228,12 +231,39 @@ func guardUnder(pkg *Package, conditions []Condition, f *Func, l *Loop) Guard {
 				return Rarely
 			}
 		}
-		pos := f.Lit.Pos()
+		pos = f.Lit.Pos()
 		f = f.Parent
 		fl := f.Flow()
 		conditions = append(pkg.ShortCircuits(pos), fl.Conditions(fl.BlockAt(pos))...)
 	}
 	return g
+}
+
+// asksFor reports whether all that e asks for was read by an earlier iteration of l at pos itself. That read
+// is the only one, and the one to report.
+//
+//	if last > limit {
+//		last = step(b).Item()
+//	}
+func asksFor(pkg *Package, l *Loop, e ast.Expr, pos token.Pos) bool {
+	own, others := false, false
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			others = others || readsTensorIn(pkg, l, n, 0)
+		case *ast.Ident:
+			v, _ := pkg.Info.Uses[n].(*types.Var)
+			if v != nil && slices.ContainsFunc(pkg.Defs[v], func(d Def) bool {
+				return d.Kind == DefValue && d.Value.Pos() <= pos && pos < d.Value.End()
+			}) {
+				own = true
+			} else {
+				others = others || readsTensorIn(pkg, l, n, 0)
+			}
+		}
+		return !others
+	})
+	return own && !others
 }
 
 // Divides reports whether both outcomes of the condition stay in the loop. If one of them leaves it, all iterations

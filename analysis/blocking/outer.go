@@ -48,7 +48,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 		}
 		for _, m := range inner {
 			if m != l && encloses(pkg, l, m, f) && !pkg.Contains(m, c.In, c.Expr.Pos()) && (isPass(pkg, m, l) || isChunk(pkg, m, l)) &&
-				guardUnder(pkg, f.Flow().Conditions(m.Head), f, l) != Rarely {
+				guardUnder(pkg, f.Flow().Conditions(m.Head), f, token.NoPos, l) != Rarely {
 				return true
 			}
 		}
@@ -266,7 +266,16 @@ func assignsPart(pkg *Package, d *Call, m *Loop) bool {
 	} else {
 		operands = slices.DeleteFunc(slices.Concat(d.Operand(tensorapi.Recv), d.Expr.Args), func(e ast.Expr) bool { return !isCell(pkg, pkg.Info.TypeOf(e)) })
 	}
-	return slices.ContainsFunc(operands, func(e ast.Expr) bool { return pkg.Varies(e, m) })
+	return slices.ContainsFunc(operands, func(e ast.Expr) bool {
+		made := pkg.Calls[syntax.AsCall(e)]
+		if made == nil || made.API.Kind == tensorapi.Unknown {
+			return pkg.Varies(e, m)
+		}
+		// An optimiser that is made for one step: its cells count, and not its rate.
+		return slices.ContainsFunc(slices.Concat(made.Operand(tensorapi.Recv), made.Expr.Args), func(e ast.Expr) bool {
+			return !syntax.IsNumeric(pkg.Info.TypeOf(e)) && pkg.Varies(e, m)
+		})
+	})
 }
 
 // isCell recognises types that hold one tensor and can be given another, such as *tensor.Param: those

@@ -70,9 +70,14 @@ func (pkg *Package) ResultsOf(c *Call) *types.Tuple {
 func (c *Call) Waits() bool { return c.API.Waits() || c.Summary().Blocks }
 
 // SpeaksOfEnqueueing reports whether words beside a clock say that the time of enqueueing is meant: "dispatch time",
-// "submitted in".
+// "submitted in". It is not where they speak of the work as well: "enqueued and computed in".
 func SpeaksOfEnqueueing(words string) bool {
 	words = strings.ToLower(words)
+	for _, done := range []string{"train", "comput", "finish", "done", "ran", "run", "execut"} {
+		if strings.Contains(words, "and "+done) {
+			return false
+		}
+	}
 	return slices.ContainsFunc([]string{"queue", "dispatch", "launch", "submit", "issue"}, func(w string) bool { return strings.Contains(words, w) })
 }
 

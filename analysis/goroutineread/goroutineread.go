@@ -83,18 +83,21 @@ func isBounded(c *blocking.Call) bool {
 }
 
 // ackOf returns the expression by which each iteration of l waits for the goroutine that c has started:
-// a wait for its group, or a receive from a channel that one of the literals sends to or closes.
-// Otherwise it returns nil.
+// a wait for its group, or a receive from a channel that one of the literals sends to or closes. If
+// there are no literals, c's callee is what runs. Otherwise it returns nil.
 func ackOf(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *blocking.Loop) ast.Expr {
+	if len(lits) == 0 && c.Target != nil {
+		lits = []*blocking.Func{c.Target}
+	}
 	sent := make(map[*types.Var]bool)
 	for _, lit := range lits {
 		for cur := range lit.Cur.Preorder((*ast.SendStmt)(nil), (*ast.CallExpr)(nil)) {
 			switch n := cur.Node().(type) {
 			case *ast.SendStmt:
-				sent[pkg.Variable(n.Chan)] = true
+				sent[passedFor(pkg, n.Chan, c)] = true
 			case *ast.CallExpr:
 				if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "close" && pkg.Info.Types[id].IsBuiltin() {
-					sent[pkg.Variable(n.Args[0])] = true
+					sent[passedFor(pkg, n.Args[0], c)] = true
 				}
 			}
 		}
@@ -113,6 +116,22 @@ func ackOf(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *bl
 	return nil
 }
 
+// passedFor returns the variable or field that e, in a function that c starts, stands for: what c passes, if e is
+// a parameter of that function.
+func passedFor(pkg *blocking.Package, e ast.Expr, c *blocking.Call) *types.Var {
+	v := pkg.Variable(e)
+	if p, ok := pkg.Params[v]; ok && (p.Of == c.Target || p.Of.ArgOf == c.Expr) {
+		if given := c.Operand(p.Operand); len(given) == 1 {
+			e = ast.Unparen(given[0])
+			if u, ok := e.(*ast.UnaryExpr); ok {
+				e = u.X // &wg
+			}
+			return pkg.Variable(e)
+		}
+	}
+	return v
+}
+
 // waitsForGroup reports whether d waits for a group of goroutines to which the one that c starts
 // belongs. Either c is a method of the group, or one of the literals tells the group that it is done.
 func waitsForGroup(pkg *blocking.Package, d, c *blocking.Call, lits []*blocking.Func) bool {
@@ -128,7 +147,7 @@ func waitsForGroup(pkg *blocking.Package, d, c *blocking.Call, lits []*blocking.
 	}
 	return slices.ContainsFunc(lits, func(lit *blocking.Func) bool {
 		return lit.Contains(func(e *blocking.Call) bool {
-			return syntax.IsFullName(e.Callee, "(*sync.WaitGroup).Done") && pkg.Variable(e.Operand(tensorapi.Recv)[0]) == group
+			return syntax.IsFullName(e.Callee, "(*sync.WaitGroup).Done") && passedFor(pkg, e.Operand(tensorapi.Recv)[0], c) == group
 		})
 	})
 }

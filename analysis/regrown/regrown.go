@@ -29,7 +29,7 @@ func check(p *lint.Pass) {
 			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos:     r.Call.Expr.Pos(),
 				End:     r.Call.Expr.End(),
-				Message: types.ExprString(r.All) + " is copied " + r.often() + " to grow by a piece; collect the pieces in a list and concatenate once" + r.after(),
+				Message: types.ExprString(r.All) + " is copied " + r.often() + " to grow by a piece; " + r.remedy(),
 				Related: r.Loop.Related(),
 			})
 		}
@@ -42,6 +42,8 @@ type regrowth struct {
 	Call *blocking.Call
 	All  ast.Expr // the tensor that grows
 	Loop *blocking.Loop
+	// Used reports whether each iteration needs what there is so far.
+	Used bool
 }
 
 func (r regrowth) often() string {
@@ -51,11 +53,15 @@ func (r regrowth) often() string {
 	return "in each iteration"
 }
 
-func (r regrowth) after() string {
-	if r.Loop.Stmt == nil {
-		return ", when they are asked for"
+func (r regrowth) remedy() string {
+	const collect = "collect the pieces in a list and concatenate once"
+	switch {
+	case r.Used:
+		return "that takes longer each time; bound it, or add many pieces at once"
+	case r.Loop.Stmt == nil:
+		return collect + ", when they are asked for"
 	}
-	return " after the loop"
+	return collect + " after the loop"
 }
 
 // regrowths lists those of f, not of the literals in it.
@@ -78,12 +84,12 @@ func regrowths(f *blocking.Func) []regrowth {
 		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
 			inLoop = true
 			if isRegrown(f.Package, all, c, l) {
-				list = append(list, regrowth{c, all, l})
+				list = append(list, regrowth{c, all, l, !onlyGrows(f.Package, v, c, l)})
 				break
 			}
 		}
 		if l := f.WholeLoop(); !inLoop && isRegrownByCalls(f.Package, v, c, l) {
-			list = append(list, regrowth{c, all, l})
+			list = append(list, regrowth{c, all, l, false})
 		}
 	}
 	return list
@@ -95,8 +101,8 @@ func isNamed(e ast.Expr) bool {
 	return syntax.IsIdent(e) || ok && syntax.IsIdent(sel.X)
 }
 
-// isRegrown reports whether c copies all in each iteration of l, and l does nothing with all but let it
-// grow. all is a variable or field that begins outside of l.
+// isRegrown reports whether c copies all in each iteration of l. all is a variable or field that begins
+// outside of l, never begins anew in l, and is not kept as it is in each iteration.
 func isRegrown(pkg *blocking.Package, all ast.Expr, c *blocking.Call, l *blocking.Loop) bool {
 	base := pkg.Local(all)
 	if sel, ok := all.(*ast.SelectorExpr); ok {
@@ -108,14 +114,35 @@ func isRegrown(pkg *blocking.Package, all ast.Expr, c *blocking.Call, l *blockin
 	if base == nil || l.Stmt == nil || l.Small || l.Declares(base) || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always {
 		return false
 	}
-	return onlyGrows(pkg, pkg.Variable(all), c, l)
+	return !beginsAnew(pkg, pkg.Variable(all), c, l) && !isKept(pkg, pkg.Variable(all), l)
+}
+
+// isKept reports whether l puts the tensor in v into a list or another variable: each of its values is wanted.
+func isKept(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	for use := range pkg.UsesOf(v, l.Func) {
+		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
+			use = use.Parent()
+		}
+		if f := pkg.FuncAt(use); f == nil || !pkg.Contains(l, f, use.Node().Pos()) || use.ParentEdgeKind() == edge.AssignStmt_Lhs {
+			continue
+		}
+		switch n := use.Parent().Node().(type) {
+		case *ast.CallExpr:
+			if syntax.IsBuiltin(pkg.Info, n, "append") {
+				return true
+			}
+		case *ast.AssignStmt, *ast.KeyValueExpr, *ast.CompositeLit, *ast.SendStmt:
+			return true
+		}
+	}
+	return false
 }
 
 // isRegrownByCalls reports whether each call of a method copies the field v to add the method's
 // operand, and nothing in the package begins the field anew. The body of the method is l.
 func isRegrownByCalls(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	f := c.In
-	if !v.IsField() || v.Exported() || f.Lit != nil || f.Sig.Recv() == nil || pkg.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always || !onlyGrows(pkg, v, c, l) {
+	if !v.IsField() || v.Exported() || f.Lit != nil || f.Sig.Recv() == nil || pkg.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always || beginsAnew(pkg, v, c, l) || !onlyGrows(pkg, v, c, l) {
 		return false
 	}
 	given := slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.Local(e) != nil && pkg.Params[pkg.Local(e)].Of == f })
@@ -137,16 +164,21 @@ func isLiteral(pkg *blocking.Package, d blocking.Def) bool {
 	return false
 }
 
-// onlyGrows reports whether l does nothing with v but the following: it assigns v by c, perhaps a first
-// piece before, and asks for its shape or whether there is anything.
-func onlyGrows(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
+// beginsAnew reports whether l assigns something else to v than c, now and then. A first piece doesn't count.
+func beginsAnew(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	for _, d := range pkg.Defs[v] {
 		switch {
 		case d.Kind == blocking.DefValue && ast.Unparen(syntax.OrNil(d.Value)) == c.Expr:
 		case pkg.Contains(l, d.In, d.Pos) && !isFirst(pkg, v, d, l), v.IsField() && d.In != nil && pkg.CalledFrom(l, d.In) && d.In != l.Func:
-			return false // it begins anew now and then
+			return true
 		}
 	}
+	return false
+}
+
+// onlyGrows reports whether l does nothing with v but let it grow by c, and ask for its shape or whether
+// there is anything.
+func onlyGrows(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	uses := pkg.UsesOf(v, l.Func)
 	if v.IsField() {
 		uses = pkg.UsesInPackage(v)

@@ -66,7 +66,7 @@ func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused, answer bool) 
 		isNew(p.Package, x, y) || isNew(p.Package, y, x):
 		severity = lint.Warning
 		says = "compares two tensors that are never the same one"
-	case answer, correspond(p.Package, x, y):
+	case answer, correspond(p.Package, x, y), expected(p, n, x, y), isFound(p.Package, n, x, y), isFound(p.Package, n, y, x):
 		severity = lint.Warning
 	}
 	report(p, severity, n, text+" "+says)
@@ -94,6 +94,68 @@ func isRefused(p *lint.Pass, cur inspector.Cursor) bool {
 		fails = fails || call != nil && stmt.Body.Pos() <= call.Expr.Pos() && call.Expr.Pos() < stmt.Body.End() && blocking.FailsTest(call.Callee)
 	}
 	return fails
+}
+
+// expected reports whether a test fails if x and y, results of two calls of one function that computes, differ. It asks
+// whether the function gives the same values twice.
+//
+//	if a, b := solve(x), solve(x); a != b {
+//		t.Error("not deterministic")
+//	}
+func expected(p *lint.Pass, n ast.Node, x, y ast.Expr) bool {
+	by := func(e ast.Expr) *blocking.Call {
+		if d := p.Defs[p.Local(e)]; len(d) == 1 && d[0].Kind == blocking.DefValue {
+			e = d[0].Value
+		}
+		return p.Calls[syntax.AsCall(syntax.OrNil(e))]
+	}
+	b, ok := n.(*ast.BinaryExpr)
+	c, d := by(x), by(y)
+	if !ok || b.Op != token.NEQ || c == nil || d == nil || c == d || c.Callee == nil || c.Callee != d.Callee || !c.Enqueues() {
+		return false
+	}
+	cur, ok := p.Cursor(n.Pos())
+	if !ok {
+		return false
+	}
+	for stmt := range cur.Enclosing((*ast.IfStmt)(nil)) {
+		n := stmt.Node().(*ast.IfStmt)
+		return n.Cond == b && slices.ContainsFunc(c.In.Calls, func(e *blocking.Call) bool {
+			return n.Body.Pos() <= e.Expr.Pos() && e.Expr.Pos() < n.Body.End() && blocking.FailsTest(e.Callee)
+		})
+	}
+	return false
+}
+
+// isFound reports whether elem is what a loop goes through, wanted is a tensor that the function is given, and the
+// function returns at once where they are the same. It looks for a value then, unless its name speaks of handles.
+//
+//	for name, v := range list {
+//		if v == wanted {
+//			return name
+//		}
+//	}
+func isFound(pkg *blocking.Package, n ast.Node, elem, wanted ast.Expr) bool {
+	d := pkg.Defs[pkg.Local(elem)]
+	w := pkg.Local(wanted)
+	b, ok := n.(*ast.BinaryExpr)
+	cur, found := pkg.Cursor(n.Pos())
+	if !ok || !found || b.Op != token.EQL || len(d) != 1 || d[0].Kind != blocking.DefElem || w == nil || pkg.Params[w].Of == nil || len(pkg.Defs[w]) > 0 {
+		return false
+	}
+	f := pkg.FuncAt(cur)
+	if recv := f.Sig.Recv(); meansHandles(f.Outermost().Name) || recv != nil && meansHandles(recv.Type().String()) || f.Sig.Results().Len() == 0 {
+		return false
+	}
+	for stmt := range cur.Enclosing((*ast.IfStmt)(nil)) {
+		n := stmt.Node().(*ast.IfStmt)
+		if n.Cond != b || len(n.Body.List) != 1 {
+			return false
+		}
+		_, isReturn := n.Body.List[0].(*ast.ReturnStmt)
+		return isReturn
+	}
+	return false
 }
 
 // compareBy reports a call of a function that compares tensors by ==: a generic one, one of package slices or maps

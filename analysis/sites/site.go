@@ -90,6 +90,30 @@ func isBesideStep(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 	return false
 }
 
+// isGivenBack reports whether the callee of c waits in a loop of its own, and a loop around c makes tensors of what it
+// returns, or computes with it, in each iteration. Both loops wait: no iteration of the outer one can be enqueued before
+// the one before has ended.
+//
+//	for range rounds {
+//		s := best(x, y.Sub(pred)) // reads a score for each feature
+//		pred = pred.Add(apply(s, x))
+//	}
+func isGivenBack(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
+	if w.Via == nil || !w.Via.InLoop || w.Via.Guarded || c.Summary().Trains || c.Summary().Mutates || c.Target == nil || c.Target.SCC == c.In.Owner().SCC {
+		return false
+	}
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Small {
+			continue
+		}
+		return l.Stmt != nil && slices.ContainsFunc(Uses(pkg, c, l), func(p Place) bool {
+			d := pkg.Calls[syntax.AsCall(nodeOf(p.Cur.Parent()))]
+			return p.Use == Computes || p.Use == Passed && d != nil && d.API.Kind == tensorapi.Unknown && !d.Away && d.Enqueues()
+		})
+	}
+	return false
+}
+
 // looped returns c as a site, or nil. Its callee calls, in a loop, a function that c passes, and this
 // function waits for work that the two enqueue.
 func looped(pkg *blocking.Package, c *blocking.Call) *Site {
@@ -120,7 +144,7 @@ func looped(pkg *blocking.Package, c *blocking.Call) *Site {
 func site(pkg *blocking.Package, c *blocking.Call) *Site {
 	number, why := waitedNumber(pkg, c)
 	for _, w := range append(pkg.Waits(c), number...) {
-		if IsOwnPace(c, w) && !isBesideStep(pkg, c, w) {
+		if IsOwnPace(c, w) && !isBesideStep(pkg, c, w) && !isGivenBack(pkg, c, w) {
 			continue
 		}
 		l := hotLoop(pkg, c, w)
@@ -451,9 +475,17 @@ func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	if !ok || p.Use != Passed {
 		return false
 	}
-	c := pkg.Calls[call]
-	if c == nil || c.API.Kind != tensorapi.Unknown || c.TakesTensor() {
+	return actsOn(pkg, pkg.Calls[call], l, 0)
+}
+
+// actsOn is isSimulated for c, the call of the function. What a function of the world answers may go to another one:
+// a person's choice, for a game. Depth bounds how many.
+func actsOn(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop, depth int) bool {
+	if c == nil || c.API.Kind != tensorapi.Unknown || c.TakesTensor() || depth > 2 {
 		return false
+	}
+	if outer, ok := c.Value().Parent().Node().(*ast.CallExpr); ok && c.Dynamic && outer.Fun != c.Expr && actsOn(pkg, pkg.Calls[outer], l, depth+1) {
+		return true
 	}
 	for v := range pkg.ResultsOf(c).Variables() {
 		if pkg.HoldsTensors(v.Type()) {
@@ -496,7 +528,7 @@ func answersNumber(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bo
 }
 
 // changesState reports whether c is a method of a world of which l asks the state to make a tensor: by another method,
-// or as a field that c's method sets.
+// whose result may be in a variable, or as a field that c's method sets.
 //
 //	over = g.Play(pick(tensor.From(g.State())))
 func changesState(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
@@ -514,6 +546,15 @@ func changesState(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) boo
 			d := pkg.Calls[n]
 			return d != nil && d.API.Kind == tensorapi.Unknown && len(n.Args) == 0 && len(d.Operand(tensorapi.Recv)) > 0 &&
 				pkg.Variable(d.Operand(tensorapi.Recv)[0]) == world && pkg.Params[world].Operand != tensorapi.Recv
+		case *ast.Ident:
+			v := pkg.Local(n)
+			d := pkg.Defs[v]
+			if v == nil || len(d) != 1 || d[0].Kind != blocking.DefValue || !isNumbers(v.Type()) || !pkg.Contains(l, d[0].In, d[0].Pos) {
+				return false
+			}
+			call := pkg.Calls[syntax.AsCall(d[0].Value)]
+			return call != nil && call.API.Kind == tensorapi.Unknown && len(call.Expr.Args) == 0 && len(call.Operand(tensorapi.Recv)) > 0 &&
+				pkg.Variable(call.Operand(tensorapi.Recv)[0]) == world && pkg.Params[world].Operand != tensorapi.Recv
 		case *ast.SelectorExpr:
 			field := pkg.Variable(n)
 			return field != nil && field.IsField() && c.Target != nil && slices.ContainsFunc(pkg.Defs[field], func(d blocking.Def) bool { return d.In == c.Target })

@@ -216,3 +216,25 @@ func waited(ts []*tensor.Tensor) (total float64, err error) {
 	}
 	return total, nil
 }
+
+// The element is read by a method.
+
+type means struct{ sums map[string]*tensor.Tensor }
+
+func (m *means) value(name string) float64 { return m.sums[name].Item() }
+
+func (m *means) all(first []string) (out []float64) {
+	for name := range m.sums {
+		out = append(out, m.value(name)) // want `m.value reads one tensor of m.sums at a time`
+	}
+	for _, name := range first[:2] {
+		out = append(out, m.value(name)) // two
+	}
+	return out
+}
+
+func show(xs []tensor.F64) {
+	for i, x := range xs {
+		fmt.Println(i, x) // want `fmt.Println reads one number of xs at a time; stack what As makes of them, and read once`
+	}
+}

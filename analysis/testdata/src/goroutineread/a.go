@@ -103,3 +103,26 @@ func others(data []Batch, work chan Batch, values []float64, x *tensor.Tensor) {
 	}
 	go show(batch.Loss(w, data[0]))
 }
+
+func sendLoss(b Batch, res chan<- float64) { res <- batch.Loss(w, b).Item() }
+
+func addLoss(b Batch, sum *float64, wg *sync.WaitGroup) {
+	defer wg.Done()
+	*sum += batch.Loss(w, b).Item()
+}
+
+// The goroutine runs a function with a name.
+func byFunction(data []Batch) (out []float64) {
+	for _, b := range data {
+		res := make(chan float64, 1)
+		go sendLoss(b, res)
+		out = append(out, <-res) // want `the loop waits here for one that waits in sendLoss`
+	}
+	for i, b := range data {
+		var wg sync.WaitGroup
+		wg.Add(1)
+		go addLoss(b, &out[i], &wg)
+		wg.Wait() // want `the loop waits here for one that waits in addLoss`
+	}
+	return out
+}

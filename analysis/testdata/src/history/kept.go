@@ -413,3 +413,15 @@ func readsOutputs(net nn.Module, opt *optim.Optimizer, data []batch.Batch) []flo
 	list := outputs(net, data)
 	return tensor.Concat(0, list...).Float32s()
 }
+
+// An optimiser that is made for each step goes through the same parameters.
+func rising(net nn.Module, x *tensor.Tensor) float64 {
+	rate, total := 1e-6, tensor.Zeros()
+	for range 100 {
+		loss := net.Forward(x).Mean()
+		total = total.Add(loss) // want `total keeps the history of loss of every iteration`
+		optim.SGD(net.Params(), rate).Minimize(loss)
+		rate *= 1.2
+	}
+	return total.Item() / 100
+}

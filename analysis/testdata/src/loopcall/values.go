@@ -77,3 +77,26 @@ func quiet(data []Batch) {
 	}
 	visit(data, func(b Batch) float64 { return 0 })
 }
+
+// best waits in a loop of its own, and the loop around it computes with what it returns.
+func best(x *tensor.Tensor) (at int) {
+	least := 1.0
+	for i := range 100 {
+		if v := x.MulScalar(float64(i)).Mean().Item(); v < least {
+			at, least = i, v
+		}
+	}
+	return at
+}
+
+func boosted(x *tensor.Tensor, n int) (all []int) {
+	for range n {
+		at := best(x) // want `best waits for the device in each iteration`
+		all = append(all, at)
+		x = x.AddScalar(float64(at))
+	}
+	for range n {
+		all = append(all, best(x.AddScalar(1)))
+	}
+	return all
+}

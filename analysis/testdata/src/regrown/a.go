@@ -26,14 +26,14 @@ func rows(data [][][]float32) (all []*tensor.Tensor) {
 	return all
 }
 
-// Silent from here on.
-
 func decode(next func(*tensor.Tensor) *tensor.Tensor, x *tensor.Tensor, n int) *tensor.Tensor {
 	for range n {
-		x = tensor.Concat(0, x, next(x))
+		x = tensor.Concat(0, x, next(x)) // want `x is copied in each iteration to grow by a piece; that takes longer each time; bound it, or add many pieces at once`
 	}
 	return x
 }
+
+// Silent from here on.
 
 func pairs(xs []*tensor.Tensor) (ys []*tensor.Tensor) {
 	for i, x := range xs {

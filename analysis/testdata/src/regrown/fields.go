@@ -39,6 +39,13 @@ func (ix *index) note(x *tensor.Tensor) {
 	ix.log = tensor.Concat(0, ix.log, x) // want `ix.log is copied by each call to grow by a piece; collect the pieces in a list and concatenate once, when they are asked for`
 }
 
+func (ix *index) grown(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		ix.rows = tensor.Concat(0, ix.rows, x) // want `ix.rows is copied in each iteration to grow by a piece; that takes longer`
+		ix.names = append(ix.names, ix.sum().String())
+	}
+}
+
 // Silent from here on.
 
 func (ix *index) attend(x *tensor.Tensor) *tensor.Tensor {
@@ -51,12 +58,5 @@ func (ix *index) gather(x *tensor.Tensor) { ix.batch = tensor.Concat(0, ix.batch
 func (ix *index) flush() { ix.batch = nil }
 
 func (ix *index) total() *tensor.Tensor { return ix.log.Sum() }
-
-func (ix *index) grown(xs []*tensor.Tensor) {
-	for _, x := range xs {
-		ix.rows = tensor.Concat(0, ix.rows, x)
-		ix.names = append(ix.names, ix.sum().String())
-	}
-}
 
 func (ix *index) sum() *tensor.Tensor { return ix.rows.Sum() }

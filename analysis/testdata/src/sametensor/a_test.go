@@ -16,3 +16,17 @@ func TestSquare(t *testing.T) {
 		t.Errorf("got %v, want %v", y, want)
 	}
 }
+
+func TestTwice(t *testing.T) {
+	x := tensor.Zeros(3)
+	if a, b := chosen(x, 3), chosen(x, 3); a != b { // want `a != b compares two tensors by identity`
+		t.Error("not deterministic")
+	}
+}
+
+func chosen(x *tensor.Tensor, n int) *tensor.Tensor {
+	for range n {
+		x = x.AddScalar(1)
+	}
+	return x
+}

@@ -135,3 +135,12 @@ func names(xs []*tensor.Tensor) map[*tensor.Tensor]int {
 }
 
 func tied(a, b []*tensor.Param) bool { return a[0] == b[0] }
+
+func nameOf(named map[string]*tensor.Tensor, x *tensor.Tensor) (string, bool) {
+	for name, v := range named {
+		if v == x { // want `v == x compares two tensors by identity`
+			return name, true
+		}
+	}
+	return "", false
+}

@@ -271,3 +271,9 @@ func stillLimits(x *tensor.Tensor, limit time.Duration) {
 		}
 	}
 }
+
+func enqueuedAndDone(x *tensor.Tensor) {
+	start := time.Now()
+	x.MatMul(x)
+	fmt.Println("enqueued and computed in", time.Since(start)) // want `the time it took to enqueue the work`
+}
