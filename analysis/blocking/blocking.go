@@ -618,7 +618,9 @@ func (c *Call) anyLit(has func(*Call) bool) bool {
 // variadic parameter. The receiver is operand [tensorapi.Recv]. It returns nil if c doesn't name the
 // operand, as for the receiver of a method value in a field.
 func (c *Call) Operand(i int) []ast.Expr {
-	if i == tensorapi.Recv {
+	if c.Callee != nil && c.recv == nil && c.isMethodExpr() {
+		i++ // the receiver is the first argument
+	} else if i == tensorapi.Recv {
 		if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok {
 			return []ast.Expr{sel.X}
 		} else if c.recv != nil {
@@ -634,6 +636,16 @@ func (c *Call) Operand(i int) []ast.Expr {
 		return c.Expr.Args[i:]
 	}
 	return c.Expr.Args[i : i+1]
+}
+
+// isMethodExpr reports whether c calls a method expression: (*tensor.Tensor).Item(loss).
+func (c *Call) isMethodExpr() bool {
+	sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	s := c.In.Package.Info.Selections[sel]
+	return s != nil && s.Kind() == types.MethodExpr
 }
 
 // A Def is one assignment to a variable or field. The list of all of them stands for the variable

@@ -394,8 +394,8 @@ func (f *Func) isOlder(e ast.Expr, pos token.Pos) bool {
 }
 
 // Leads reports whether control can get from one place to another without passing a place to avoid. If
-// a loop has such a place, whoever enters the loop counts as passing it: the loop's head is avoided as
-// well.
+// a loop has such a place, whoever goes through the loop counts as passing it: the loop's head is avoided
+// as well.
 //
 // Two places in one block are compared by their positions, as the nodes of a block stand in the order
 // in which they run. Otherwise it is a search in the graph, where a block counts as avoided if any of
@@ -416,7 +416,9 @@ func (f *Func) Leads(from, to token.Pos, avoid []token.Pos) bool {
 	if between(a, from, end) || between(b, token.NoPos, to) {
 		return false // no way out of the first block, or into the last
 	}
-	loops := f.WaitingLoops(avoid, token.NoPos)
+	loops := slices.DeleteFunc(f.WaitingLoops(avoid, token.NoPos), func(l *Loop) bool {
+		return l.Blocks[b] && !l.Blocks[a] // its first iteration comes to b, perhaps before the place to avoid
+	})
 	return fl.Reaches(a, b, func(block int32) bool {
 		return between(block, token.NoPos, end) || slices.ContainsFunc(loops, func(l *Loop) bool { return l.Head == block })
 	})

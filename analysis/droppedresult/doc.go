@@ -6,8 +6,8 @@
 // new tensor and leave their operands as they are, so a call whose result is
 // dropped does nothing but work. Usually it was meant to change its operand.
 //
-// The rule reports operations and views that are statements of their own, and three calls like
-// them. nn.Snapshot keeps nothing unless its result is assigned. nn.Frozen freezes only the model
+// The rule reports operations and views that are statements of their own, calls of functions of the
+// package that do nothing but return what they compute, and three calls like them. nn.Snapshot keeps nothing unless its result is assigned. nn.Frozen freezes only the model
 // that it returns. A Timer that nobody keeps measures nothing.
 //
 // It also reports failures that are thrown away:
@@ -39,12 +39,12 @@
 //   - WaitAll and Try in functions that are timed, and in functions that return tensors: failures
 //     come out with these;
 //   - function literals for asyncrt.Try, which want to see how a call panics;
-//   - methods of interfaces and functions of users, which may do more than return a tensor;
+//   - methods of interfaces and functions of other packages, which may do more than return a tensor;
 //   - random numbers, which advance their generator.
 //
 // In test files the rule applies with -tests only.
 //
-// Missed: operations after go and defer; results that are assigned and never used
+// Missed: results that are assigned and never used
 // for anything that has an effect; libraries whose tensors may change.
 //
 // Fix: none. Only the author knows which variable was meant.

@@ -3,6 +3,7 @@ package droppedresult
 import (
 	_ "embed"
 	"go/ast"
+	"go/token"
 	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
@@ -38,12 +39,15 @@ func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
 		switch {
 		case isState(c) || c.IsFunc("StartTimer"):
 			return "result of " + name + " is thrown away; assign it"
-		case returnsOnly(c) && !forItsOwnSake(f):
+		case (returnsOnly(c) || onlyComputes(c.Target, 0)) && !forItsOwnSake(f):
 			return "result of " + name + " is thrown away" + remedy(p, c)
 		case losesFailures(c) && !isTimed(f) && !returnsTensors(f):
 			return "error of " + name + " is thrown away, with which the failures are gone; handle it"
 		}
 	case *ast.DeferStmt, *ast.GoStmt:
+		if returnsOnly(c) && !forItsOwnSake(f) {
+			return "result of " + name + " is thrown away" + remedy(p, c)
+		}
 		if losesFailures(c) && !isMeasured(f) && !returnsTensors(f) {
 			return "error of " + name + " is thrown away, with which the failures are gone; call it in a function that handles it"
 		}
@@ -114,6 +118,59 @@ func returnsOnly(c *blocking.Call) bool {
 	}
 	recv := c.Callee.Signature().Recv()
 	return recv == nil || !types.IsInterface(recv.Type())
+}
+
+// onlyComputes reports whether f returns tensors and does nothing else: it calls only operations, constructors and
+// functions that do nothing else either, and assigns only its own variables. Depth bounds the calls that it follows.
+func onlyComputes(f *blocking.Func, depth int) bool {
+	if f == nil || depth > 3 || f.Cyclic || len(f.Nested) > 0 || f.Sig.Results().Len() == 0 || !returnsTensors(f) {
+		return false
+	}
+	computes := false
+	for _, c := range f.Calls {
+		switch c.API.Kind {
+		case tensorapi.Op, tensorapi.View:
+			computes = true
+			if recv := c.Callee.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) {
+				return false
+			}
+		case tensorapi.Value, tensorapi.Host, tensorapi.Meta, tensorapi.Pure:
+		default:
+			math := c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "math"
+			if c.Away || !math && !onlyComputes(c.Target, depth+1) {
+				return false
+			}
+			computes = true
+		}
+	}
+	for cur := range f.Cur.Preorder((*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil), (*ast.SendStmt)(nil), (*ast.UnaryExpr)(nil)) {
+		var targets []ast.Expr
+		switch n := cur.Node().(type) {
+		case *ast.AssignStmt:
+			targets = n.Lhs
+		case *ast.IncDecStmt:
+			targets = []ast.Expr{n.X}
+		case *ast.SendStmt:
+			return false
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				return false
+			}
+		}
+		for _, e := range targets {
+			if id, ok := ast.Unparen(e).(*ast.Ident); !ok || id.Name != "_" && !isOwn(f, id) {
+				return false
+			}
+		}
+	}
+	return computes
+}
+
+// isOwn reports whether id is a variable of f.
+func isOwn(f *blocking.Func, id *ast.Ident) bool {
+	v, ok := f.Package.Info.ObjectOf(id).(*types.Var)
+	n := f.Cur.Node()
+	return ok && n.Pos() <= v.Pos() && v.Pos() < n.End()
 }
 
 func remedy(p *lint.Pass, c *blocking.Call) string {

@@ -12,7 +12,8 @@
 // cases are warnings:
 //
 //   - The iteration waits for the end of its goroutine, or receives what it sends. Then it could as
-//     well read.
+//     well read. So it could if a function that it calls starts the goroutine and returns the channel,
+//     or if a goroutine beside the loop answers each tensor with its value.
 //   - The goroutines only enqueue, read and keep the value, and the function waits for all of them
 //     after the loop. It could as well read there. This doesn't go for goroutines that only print the
 //     value.

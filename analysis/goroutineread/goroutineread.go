@@ -45,6 +45,14 @@ func check(p *lint.Pass) {
 			Related: g.Loop.Related(),
 		})
 	}
+	for _, a := range answers(p.Package) {
+		p.Report(lint.Warning, analysis.Diagnostic{
+			Pos:     a.Receive.Pos(),
+			End:     a.Receive.End(),
+			Message: "the loop waits here in each iteration for a goroutine that waits in " + a.Name + ", as if it read itself; keep the tensors and read them after the loop",
+			Related: a.Loop.Related(),
+		})
+	}
 }
 
 // goroutines lists the calls in loops that start a goroutine which waits once and ends. It waits for

@@ -257,6 +257,9 @@ func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping
 	parts := []ast.Expr{d.Value}
 	if call := pkg.SelfAppend(v, d); call != nil {
 		parts = call.Args[1:]
+		if lit, ok := ast.Unparen(parts[0]).(*ast.CompositeLit); ok && len(parts) == 1 && blocking.IsTensors(pkg.Info.TypeOf(lit)) {
+			parts = lit.Elts
+		}
 	}
 	for _, e := range parts {
 		if !blocking.IsTensor(pkg.Info.TypeOf(e)) || isLeaf(pkg, e) {

@@ -56,7 +56,7 @@ func remakes(f *blocking.Func) []remake {
 			continue
 		}
 		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
-			if l.Blocks != nil && !l.Small && f.Package.Any(l, (*blocking.Call).Enqueues) && !f.Package.IsOuter(l, c) &&
+			if (l.Blocks != nil || f.Runs() == blocking.Looping) && !l.Small && f.Package.Any(l, (*blocking.Call).Enqueues) && !f.Package.IsOuter(l, c) &&
 				f.Package.GuardOf(f, c.Expr.Pos(), l) == blocking.Always && isSameWork(f.Package, c, l) {
 				list = append(list, remake{c, l, isBeginning(f.Package, c, l)})
 			}

@@ -68,18 +68,11 @@ func (r regrowth) remedy() string {
 func regrowths(f *blocking.Func) []regrowth {
 	var list []regrowth
 	for _, c := range f.Calls {
-		if c.Away || !tensorapi.Joins(c.Callee) {
+		all := regrownBy(f.Package, c)
+		if all == nil {
 			continue
 		}
-		assign, ok := c.Cur.Parent().Node().(*ast.AssignStmt)
-		if !ok || len(assign.Lhs) != 1 {
-			continue
-		}
-		all := assign.Lhs[0]
 		v := f.Package.Variable(all)
-		if v == nil || !isNamed(all) || !slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return types.ExprString(ast.Unparen(e)) == types.ExprString(all) }) {
-			continue
-		}
 		inLoop := false
 		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
 			inLoop = true
@@ -95,10 +88,76 @@ func regrowths(f *blocking.Func) []regrowth {
 	return list
 }
 
-// isNamed reports whether e is a variable or a field of one.
+// regrownBy returns the variable or field that is assigned what c joins to it, perhaps by way of another variable; or
+// nil.
+//
+//	next := tensor.Concat(0, all, x)
+//	all = next
+func regrownBy(pkg *blocking.Package, c *blocking.Call) ast.Expr {
+	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+	if !ok || len(assign.Lhs) != 1 || c.Away {
+		return nil
+	}
+	joined := joinedBy(pkg, c)
+	isJoined := func(e ast.Expr) bool {
+		return isNamed(e) && pkg.Variable(e) != nil && slices.ContainsFunc(joined, func(x ast.Expr) bool {
+			return types.ExprString(ast.Unparen(x)) == types.ExprString(e)
+		})
+	}
+	if isJoined(assign.Lhs[0]) {
+		return assign.Lhs[0]
+	}
+	next := pkg.Variable(assign.Lhs[0])
+	if next == nil || next.IsField() || len(pkg.Defs[next]) != 1 || len(joined) == 0 {
+		return nil
+	}
+	for use := range pkg.UsesOf(next, c.In) {
+		then, ok := use.Parent().Node().(*ast.AssignStmt)
+		if ok && len(then.Lhs) == 1 && then.Rhs[0] == use.Node() && isJoined(then.Lhs[0]) {
+			return then.Lhs[0]
+		}
+	}
+	return nil
+}
+
+// joinedBy lists the tensors that c joins, by itself or by a function of the package that does nothing else. Of a list
+// of tensors, it lists the elements that are written there.
+func joinedBy(pkg *blocking.Package, c *blocking.Call) []ast.Expr {
+	if tensorapi.Joins(c.Callee) {
+		if c.Expr.Ellipsis.IsValid() {
+			if lit, ok := ast.Unparen(c.Expr.Args[len(c.Expr.Args)-1]).(*ast.CompositeLit); ok {
+				return lit.Elts
+			}
+		}
+		return c.Expr.Args[1:]
+	}
+	if c.Target == nil || len(c.Target.Body.List) != 1 || len(c.Target.Returns) != 1 || len(c.Target.Returns[0].Results) != 1 {
+		return nil
+	}
+	d := pkg.Calls[syntax.AsCall(c.Target.Returns[0].Results[0])]
+	if d == nil || !tensorapi.Joins(d.Callee) {
+		return nil
+	}
+	var list []ast.Expr
+	for _, e := range joinedBy(pkg, d) {
+		if p, ok := pkg.Params[pkg.Local(e)]; ok && p.Of == c.Target {
+			list = append(list, c.Operand(p.Operand)...)
+		}
+	}
+	return list
+}
+
+// isNamed reports whether e is a variable, a field of one, or an element of one.
 func isNamed(e ast.Expr) bool {
-	sel, ok := e.(*ast.SelectorExpr)
-	return syntax.IsIdent(e) || ok && syntax.IsIdent(sel.X)
+	switch e := e.(type) {
+	case *ast.Ident:
+		return true
+	case *ast.SelectorExpr:
+		return syntax.IsIdent(e.X)
+	case *ast.IndexExpr:
+		return syntax.IsIdent(e.X)
+	}
+	return false
 }
 
 // isRegrown reports whether c copies all in each iteration of l. all is a variable or field that begins
@@ -111,19 +170,24 @@ func isRegrown(pkg *blocking.Package, all ast.Expr, c *blocking.Call, l *blockin
 			return false
 		}
 	}
+	if x, ok := all.(*ast.IndexExpr); ok && !pkg.Varies(x.Index, l) {
+		base = pkg.Local(x.X)
+	}
 	if base == nil || l.Stmt == nil || l.Small || l.Declares(base) || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always {
 		return false
 	}
-	return !beginsAnew(pkg, pkg.Variable(all), c, l) && !isKept(pkg, pkg.Variable(all), l)
+	return !beginsAnew(pkg, pkg.Variable(all), c, l) && !isKept(pkg, pkg.Variable(all), c, l)
 }
 
-// isKept reports whether l puts the tensor in v into a list or another variable: each of its values is wanted.
-func isKept(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+// isKept reports whether l puts the tensor in v into a list or another variable, other than by c: each of its values is
+// wanted.
+func isKept(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	for use := range pkg.UsesOf(v, l.Func) {
 		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
 			use = use.Parent()
 		}
-		if f := pkg.FuncAt(use); f == nil || !pkg.Contains(l, f, use.Node().Pos()) || use.ParentEdgeKind() == edge.AssignStmt_Lhs {
+		if f := pkg.FuncAt(use); f == nil || !pkg.Contains(l, f, use.Node().Pos()) || use.ParentEdgeKind() == edge.AssignStmt_Lhs ||
+			c.Expr.Pos() <= use.Node().Pos() && use.Node().Pos() < c.Expr.End() {
 			continue
 		}
 		switch n := use.Parent().Node().(type) {
@@ -147,7 +211,11 @@ func isRegrownByCalls(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *
 	}
 	given := slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.Local(e) != nil && pkg.Params[pkg.Local(e)].Of == f })
 	return given && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
-		return d.In != nil && d.In != f && d.Kind == blocking.DefValue && !isLiteral(pkg, d)
+		if d.In == nil || d.In == f || d.Kind != blocking.DefValue || isLiteral(pkg, d) {
+			return false
+		}
+		other := pkg.Calls[syntax.AsCall(d.Value)]
+		return other == nil || pkg.Variable(syntax.OrNil(regrownBy(pkg, other))) != v
 	})
 }
 
@@ -168,7 +236,7 @@ func isLiteral(pkg *blocking.Package, d blocking.Def) bool {
 func beginsAnew(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blocking.Loop) bool {
 	for _, d := range pkg.Defs[v] {
 		switch {
-		case d.Kind == blocking.DefValue && ast.Unparen(syntax.OrNil(d.Value)) == c.Expr:
+		case d.Kind == blocking.DefValue && pkg.OnlyValue(syntax.OrNil(d.Value)) == c.Expr:
 		case pkg.Contains(l, d.In, d.Pos) && !isFirst(pkg, v, d, l), v.IsField() && d.In != nil && pkg.CalledFrom(l, d.In) && d.In != l.Func:
 			return true
 		}

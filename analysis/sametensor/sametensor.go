@@ -55,6 +55,10 @@ func check(p *lint.Pass) {
 // compare reports a comparison of x and y, written as text, if both are tensors. refused means that a
 // test fails if the two are the same tensor, and answer that the comparison is all that a function does.
 func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused, answer bool) {
+	if hasTensors(p, x) && hasTensors(p, y) {
+		report(p, lint.Warning, n, text+" compares the tensors in two values by identity")
+		return
+	}
 	if refused || !isTensor(p, x) || !isTensor(p, y) {
 		return
 	}
@@ -186,13 +190,17 @@ func compareBy(p *lint.Pass, c *blocking.Call) {
 		if isList(p, c.Expr.Args[0]) && isList(p, c.Expr.Args[1]) && correspond(p.Package, c.Expr.Args[0], c.Expr.Args[1]) {
 			report(p, lint.Warning, c.Expr, types.ExprString(c.Expr)+" compares tensors by identity, not by value")
 		}
+	case "slices.Compact":
+		if isList(p, c.Expr.Args[0]) {
+			report(p, lint.Warning, c.Expr, types.ExprString(c.Expr)+" compares tensors by identity, not by value")
+		}
 	case "slices.Index", "slices.Contains":
 		e := c.Expr.Args[1]
 		switch {
 		case !isTensor(p, e):
 		case isUnknownElsewhere(p.Package, e):
 			report(p, lint.Warning, c.Expr, blocking.CalleeName(c)+" looks for a tensor that was just made, and so is in no list")
-		case c.Callee.Name() == "Contains" && answers(c):
+		case answers(c):
 			report(p, lint.Warning, c.Expr, blocking.CalleeName(c)+" compares tensors by identity, not by value")
 		}
 	case "(*sync.Map).Load", "(*sync.Map).LoadOrStore", "(*sync.Map).LoadAndDelete", "(*sync.Map).Delete":
@@ -279,6 +287,25 @@ func isList(p *lint.Pass, e ast.Expr) bool {
 func isTensor(p *lint.Pass, e ast.Expr) bool {
 	tv := p.TypesInfo.Types[e]
 	return !tv.IsNil() && blocking.IsTensor(tv.Type)
+}
+
+// hasTensors reports whether e is a struct or array with tensors, which == compares.
+func hasTensors(p *lint.Pass, e ast.Expr) bool {
+	t := p.TypesInfo.TypeOf(e)
+	if t == nil || blocking.IsTensor(t) {
+		return false
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Array:
+		return blocking.IsTensor(t.Elem())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if blocking.IsTensor(f.Type()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // disjoint reports whether both lists are known and have no call in common.

@@ -234,6 +234,9 @@ func isSameHeader(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	}
 	v = v.Origin()
 	shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
+	if pkg.IsOperand(v, l) {
+		return false
+	}
 	for _, d := range pkg.Defs[v] {
 		if pkg.Contains(l, d.In, d.Pos) || shared && pkg.CalledFrom(l, d.In) {
 			return false
@@ -246,9 +249,14 @@ func isSameHeader(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 // if l only asks for its length and its elements.
 func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
-	for _, d := range pkg.Defs[v] {
-		if pkg.Contains(l, d.In, d.Pos) || shared && pkg.CalledFrom(l, d.In) {
-			return true
+	if pkg.IsOperand(v, l) {
+		return true
+	}
+	if !isSetAlike(pkg, v, l) {
+		for _, d := range pkg.Defs[v] {
+			if pkg.Contains(l, d.In, d.Pos) || shared && pkg.CalledFrom(l, d.In) {
+				return true
+			}
 		}
 	}
 	once := shared && isSetOnce(pkg, v)
@@ -261,7 +269,16 @@ func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	case *types.Slice, *types.Array:
 		return shared && !once || !shared && escapesIn(pkg, v, l)
 	}
-	return !blocking.IsTensor(v.Type()) && !isStructOfBasics(v.Type())
+	return !blocking.IsTensor(v.Type()) && !isStructOfBasics(v.Type()) && !tensorapi.IsDevice(v.Type())
+}
+
+// isSetAlike reports whether v is a local variable that each iteration of l sets once, to the same value.
+//
+//	kernel := []float32{0, 1, 0}
+func isSetAlike(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	d := pkg.Defs[v]
+	return !v.IsField() && v.Parent() != pkg.Pass.Pkg.Scope() && len(d) == 1 && d[0].Kind == blocking.DefValue && d[0].Index == 0 &&
+		pkg.Contains(l, d[0].In, d[0].Pos) && !blocking.IsTensor(v.Type()) && IsSame(pkg, d[0].Value, l)
 }
 
 // isSetOnce reports whether v is an unexported field or variable of the package that is set where it is made and never

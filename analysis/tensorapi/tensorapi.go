@@ -231,6 +231,9 @@ var ours = &Profile{
 	Async:    Async,
 }
 
+// IsDevice reports whether t is the type of our devices. What a device is doesn't change.
+func IsDevice(t types.Type) bool { return named(t, []string{module + "/device.Device"}) }
+
 // Joins reports whether fn, a function of ours, copies all of the tensors it is given into one.
 func Joins(fn *types.Func) bool {
 	return fn != nil && fn.FullName() == module+"/runtime/tensor.Concat"

@@ -238,3 +238,10 @@ func show(xs []tensor.F64) {
 		fmt.Println(i, x) // want `fmt.Println reads one number of xs at a time; stack what As makes of them, and read once`
 	}
 }
+
+func pairs(xs [][2]*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		sum += x[0].Item() - x[1].Item() // want `x\[0\].Item\(\) reads one tensor of xs` `x\[1\].Item\(\) reads one tensor of xs`
+	}
+	return sum
+}

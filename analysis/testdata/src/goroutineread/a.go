@@ -126,3 +126,33 @@ func byFunction(data []Batch) (out []float64) {
 	}
 	return out
 }
+
+func ask(t *tensor.Tensor) <-chan float64 {
+	ch := make(chan float64, 1)
+	go func() { ch <- t.Item() }()
+	return ch
+}
+
+// The goroutines are started by others.
+func answered(data []Batch) (sum float64) {
+	for _, b := range data {
+		sum += <-ask(batch.Loss(w, b)) // want `the loop waits here in each iteration for a goroutine that waits in t.Item\(\)`
+	}
+	requests, replies := make(chan *tensor.Tensor), make(chan float64)
+	go func() {
+		for t := range requests {
+			replies <- t.Item()
+		}
+	}()
+	for _, b := range data {
+		requests <- batch.Loss(w, b)
+		sum += <-replies // want `for a goroutine that waits in t.Item\(\)`
+	}
+	for i, b := range data {
+		requests <- batch.Loss(w, b)
+		if i > 8 {
+			sum += <-replies
+		}
+	}
+	return sum
+}

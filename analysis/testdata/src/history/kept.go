@@ -425,3 +425,15 @@ func rising(net nn.Module, x *tensor.Tensor) float64 {
 	}
 	return total.Item() / 100
 }
+
+func inPairs(net nn.Module, data []batch.Batch) (sum float64) {
+	var pairs [][2]*tensor.Tensor
+	for _, b := range data {
+		y := net.Forward(b.X).Mean()
+		pairs = append(pairs, [2]*tensor.Tensor{y, b.Y}) // want `pairs keeps the history of y of every iteration`
+	}
+	for _, p := range pairs {
+		sum += p[0].Item()
+	}
+	return sum
+}

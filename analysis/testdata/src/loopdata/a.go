@@ -57,6 +57,26 @@ func called(xs []*tensor.Tensor, w *tensor.Tensor, s series) (ys []*tensor.Tenso
 	return ys
 }
 
+func each(xs []*tensor.Tensor, f func(x *tensor.Tensor)) {
+	for _, x := range xs {
+		f(x)
+	}
+}
+
+func inLiterals(xs []*tensor.Tensor) (ys []*tensor.Tensor) {
+	each(xs, func(x *tensor.Tensor) {
+		y := x.Sub(tensor.Ones(3)) // want `tensor.Ones\(3\) makes the same tensor in each iteration`
+		ys = append(ys, y.Add(tensor.Ones(x.Dim(0))))
+	})
+	for _, x := range xs {
+		kernel := []float32{0, 1, 0}
+		changed := []float32{0, 1, 0}
+		fill(changed)
+		ys = append(ys, x.Mul(tensor.From(kernel)), x.Mul(tensor.From(changed))) // want `tensor.From\(kernel\) makes`
+	}
+	return ys
+}
+
 // Silent from here on.
 
 var seen float32

@@ -381,3 +381,10 @@ func either(n int, x *tensor.Tensor) float64 {
 	}
 	return either(n-1, x)
 }
+
+func byExpression(data []Batch) (sum float64) {
+	for _, b := range data {
+		sum += (*tensor.Tensor).Item(step(b)) // want `only kept`
+	}
+	return sum
+}

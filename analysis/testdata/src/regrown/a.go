@@ -33,6 +33,23 @@ func decode(next func(*tensor.Tensor) *tensor.Tensor, x *tensor.Tensor, n int) *
 	return x
 }
 
+func joined(a, b *tensor.Tensor) *tensor.Tensor { return tensor.Concat(0, a, b) }
+
+func forms(xs []*tensor.Tensor, named map[string]*tensor.Tensor) *tensor.Tensor {
+	a, b, c := xs[0], xs[0], xs[0]
+	for _, x := range xs {
+		a = joined(a, x)               // want `a is copied in each iteration to grow by a piece; collect the pieces`
+		next := tensor.Concat(0, b, x) // want `b is copied in each iteration`
+		b = next
+		c = tensor.Concat(0, []*tensor.Tensor{c, x}...)  // want `c is copied in each iteration`
+		named["all"] = tensor.Concat(0, named["all"], x) // want `named\["all"\] is copied in each iteration`
+	}
+	for name, x := range named {
+		named[name] = tensor.Concat(0, named[name], x)
+	}
+	return a.Add(b).Add(c)
+}
+
 // Silent from here on.
 
 func pairs(xs []*tensor.Tensor) (ys []*tensor.Tensor) {

@@ -144,3 +144,16 @@ func nameOf(named map[string]*tensor.Tensor, x *tensor.Tensor) (string, bool) {
 	}
 	return "", false
 }
+
+func index(list []*tensor.Tensor, x *tensor.Tensor) int {
+	return slices.Index(list, x) // want `slices.Index compares tensors by identity`
+}
+
+func distinct(list []*tensor.Tensor) []*tensor.Tensor {
+	return slices.Compact(list) // want `slices.Compact\(list\) compares tensors by identity`
+}
+
+func equalAll(a, b layer, p, q [2]*tensor.Tensor) bool {
+	return a == b && // want `a == b compares the tensors in two values by identity`
+		p != q // want `p != q compares the tensors in two values by identity`
+}

@@ -277,3 +277,13 @@ func enqueuedAndDone(x *tensor.Tensor) {
 	x.MatMul(x)
 	fmt.Println("enqueued and computed in", time.Since(start)) // want `the time it took to enqueue the work`
 }
+
+func laps(xs []*tensor.Tensor) {
+	start := time.Now()
+	for i, x := range xs {
+		y := x.MatMul(x)
+		now := time.Now()
+		fmt.Println(i, now.Sub(start), y.Dim(0)) // want `now.Sub\(start\) is the time it took to enqueue`
+		start = now
+	}
+}
