@@ -548,6 +548,9 @@ func (c *Call) Mutates() bool {
 // name says that it looks the tensors up. A callee that returns a struct or list with tensors counts if
 // it is also given tensors: step(batch) does, loadBatch(i) doesn't.
 func (c *Call) makes() bool {
+	if c.pulls() {
+		return true
+	}
 	// Known callees say by themselves whether they enqueue.
 	if c.API.Kind != tensorapi.Call && (!c.Dynamic || c.Impls != nil || c.summary != nil || c.looksUp()) {
 		return false
@@ -562,6 +565,18 @@ func (c *Call) makes() bool {
 		}
 	}
 	return false
+}
+
+// pulls reports whether c takes the next element of an iterator that enqueues work for it: next, _ := iter.Pull(seq).
+func (c *Call) pulls() bool {
+	if c.Maker == nil || c.Maker.Callee == nil || len(c.Maker.Expr.Args) != 1 {
+		return false
+	}
+	if name := c.Maker.Callee.Origin().FullName(); name != "iter.Pull" && name != "iter.Pull2" {
+		return false
+	}
+	seq := c.In.Package.Calls[syntax.AsCall(c.Maker.Expr.Args[0])]
+	return seq != nil && seq.Summary().Func != nil && seq.Summary().Func.Enqueues && c.In.Package.ResultsOf(c).Len() > 0
 }
 
 // TakesTensor reports whether an argument is a tensor, or may hold some.

@@ -60,7 +60,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			cb := d.Callback(0) // the loop of the iterator is l itself
 			return cb == nil && d.Summary().Trains || cb != nil && cb.Slow
 		}
-		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l)) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
+		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l) || d.fits()) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
 	})
 }
 
@@ -68,6 +68,17 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 func trainsBeside(d *Call) bool {
 	return d.Target != nil && !d.Away && d.Target.Contains(func(e *Call) bool { return e.Summary().Trains }) &&
 		d.Target.Contains(func(e *Call) bool { return syntax.IsFullName(e.Callee, "(*sync.WaitGroup).Wait") })
+}
+
+// fits reports whether d calls a function that nobody knows and that, by its name, trains from the beginning to the end.
+// A function that takes a step would return a loss, or be given a batch.
+func (d *Call) fits() bool {
+	if !d.Dynamic || d.Away || d.API.Kind != tensorapi.Unknown || d.Impls != nil || d.TakesTensor() {
+		return false
+	}
+	name := strings.ToLower(nameOf(d.Expr.Fun))
+	return (strings.HasPrefix(name, "fit") || strings.HasPrefix(name, "train") || strings.HasPrefix(name, "learn")) && !strings.Contains(name, "step") && !strings.Contains(name, "batch") &&
+		!slices.ContainsFunc(slices.Collect(d.In.Package.ResultsOf(d).Variables()), func(v *types.Var) bool { return IsTensor(v.Type()) })
 }
 
 // repeats reports whether d, in l, calls a method of the package that changes what it belongs to many times, as one

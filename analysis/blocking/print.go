@@ -222,6 +222,12 @@ func (pkg *Package) Printed(c *Call) []ast.Expr {
 	var args []ast.Expr
 	p, _ := c.Printer()
 	for _, e := range formatted(pkg, c) {
+		if t := pkg.Info.TypeOf(e); c.Callee != nil && c.Callee.Pkg().Path() == "log/slog" && !IsTensor(t) && syntax.HasMethod(pkg.Pass.Pkg, t, []string{"LogValue"}) {
+			if readsAnyhow(pkg, t, "LogValue") {
+				args = append(args, e)
+			}
+			continue
+		}
 		if shows(pkg, pkg.Info.TypeOf(e), p.JSON, 3) || isListOf(pkg, e, p.JSON) {
 			args = append(args, e)
 		}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -180,7 +181,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 				if send, ok := p.Cur.Parent().Node().(*ast.SendStmt); ok && Receives(pkg, l) && (pkg.Varies(send.Chan, l) || !pkg.Any(l, (*blocking.Call).Enqueues)) {
 					s.Outside = true // a client waits, with a channel of its own, or to read is all that the loop does
 				}
-				s.Outside = s.Outside || isSimulated(pkg, p, l) || isFedBack(pkg, p, l)
+				s.Outside = s.Outside || isSimulated(pkg, p, l) || isFedBack(pkg, p, l) || isActedOn(pkg, p, l)
 				s.Feeds = s.Feeds || feeds(pkg, p, l)
 				if pkg.GuardOf(p.in, p.Pos, l) == blocking.Rarely {
 					s.Rare |= p.Use
@@ -211,7 +212,7 @@ func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *bloc
 		if stops, _ := pkg.IsMeasured(l); stops && w.Kind != blocking.WaitPrint {
 			return nil // it has to wait while the clock runs
 		}
-		if w.Operand == nil && pkg.Any(l, (*blocking.Call).Enqueues) || w.Operand != nil && (own && pkg.Varies(w.Operand, l) || pkg.Fresh(w.Operand, c.In, l) || pkg.Arrives(w.Operand, c.In, l)) {
+		if w.Operand == nil && pkg.Any(l, (*blocking.Call).Enqueues) || w.Kind == blocking.WaitPrint && setsFields(pkg, w.Operand, l) || w.Operand != nil && (own && pkg.Varies(w.Operand, l) || pkg.Fresh(w.Operand, c.In, l) || pkg.Arrives(w.Operand, c.In, l)) {
 			if isDelayed(pkg, c, w.Operand, l) || pkg.Any(l, IsStreamed) || IsPaced(pkg, l) {
 				return nil
 			}
@@ -219,6 +220,27 @@ func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *bloc
 		}
 	}
 	return nil
+}
+
+// setsFields reports whether e is no tensor but a struct, or the pointer to one, that formats itself, and l calls a
+// function that sets a field of it to a tensor.
+func setsFields(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	t := typeOf(pkg, e)
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok || blocking.IsTensor(t) {
+		return false
+	}
+	for f := range s.Fields() {
+		if blocking.IsTensor(f.Type()) && slices.ContainsFunc(pkg.Defs[f.Origin()], func(d blocking.Def) bool {
+			return d.In != nil && d.In != l.Func && pkg.CalledFrom(l, d.In)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // computesSize reports whether c computes a tensor whose size depends on values, as Unique and NonZero do. It waits
@@ -509,6 +531,49 @@ func actsOn(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop, depth int
 		}
 	}
 	return len(made) > 0 && becomesTensor(pkg, made, l)
+}
+
+// isActedOn reports whether the value at p goes at once to something outside of the program: a function that nobody
+// knows, or a method, which draws or plays it by its name; or one in a loop that makes its tensors of what another
+// such function measures, and that doesn't train.
+//
+//	for draw(x.Float32s()) {
+//		x = step(x)
+//	}
+func isActedOn(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
+	c := pkg.Calls[syntax.AsCall(nodeOf(p.Cur.Parent()))]
+	if p.Use != Passed || c == nil || !c.Dynamic || c.API.Kind != tensorapi.Unknown || c.TakesTensor() {
+		return false
+	}
+	name := blocking.CalleeName(c)
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		name = name[i+1:]
+	}
+	return actingName.MatchString(name) || !pkg.Any(l, (*blocking.Call).Mutates) && measures(pkg, l)
+}
+
+// actingName matches the names of functions that bring something to somebody's eyes or ears.
+var actingName = regexp.MustCompile(`(?i)^(draw|render|paint|play|speak)`)
+
+// measures reports whether l makes tensors of numbers that a function nobody knows returns in each iteration, without
+// operands but a context: a camera, a sensor.
+func measures(pkg *blocking.Package, l *blocking.Loop) bool {
+	measured := make(map[types.Object]bool)
+	direct := pkg.Any(l, func(d *blocking.Call) bool {
+		if !d.Dynamic || d.API.Kind != tensorapi.Unknown || len(d.Expr.Args) > 1 || d.TakesTensor() {
+			return false
+		}
+		assign, ok := d.Value().Parent().Node().(*ast.AssignStmt)
+		if !ok {
+			made := pkg.Calls[syntax.AsCall(nodeOf(d.Value().Parent()))]
+			return made != nil && made.API.Kind == tensorapi.Host && isNumbers(typeOf(pkg, d.Expr))
+		}
+		if v := pkg.Variable(assign.Lhs[0]); v != nil && isNumbers(v.Type()) {
+			measured[v] = true
+		}
+		return false
+	})
+	return direct || len(measured) > 0 && becomesTensor(pkg, measured, l)
 }
 
 // answersNumber reports whether c calls an unknown function, and l computes with the number that it returns. It may

@@ -102,3 +102,30 @@ func formatted(data []Batch, w io.Writer) error {
 	}
 	return nil
 }
+
+// What formats itself by tensors that the loop has set.
+
+type trainer struct{ loss *tensor.Tensor }
+
+func (t *trainer) step(b Batch) { t.loss = step(b) }
+
+func (t *trainer) String() string { return fmt.Sprint("loss ", t.loss.Item()) }
+
+type slogged struct{ loss *tensor.Tensor }
+
+func (l *slogged) step(b Batch) { l.loss = step(b) }
+
+func (l *slogged) LogValue() slog.Value { return slog.Float64Value(l.loss.Item()) }
+
+type titled struct{ name string }
+
+func (n *titled) LogValue() slog.Value { return slog.StringValue(n.name) }
+
+func (t *trainer) train(data []Batch, l *slogged, n *titled) {
+	for _, b := range data {
+		t.step(b)
+		fmt.Println(t) // want `fmt.Println waits for t in each iteration`
+		l.step(b)
+		slog.Info("step", "state", l, "name", n) // want `slog.Info waits for l in each iteration`
+	}
+}

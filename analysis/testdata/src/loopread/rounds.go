@@ -153,3 +153,13 @@ func ringed(xs []*tensor.Tensor) (sum float64) {
 	}
 	return sum
 }
+
+func rates(fit func(rate float64) nn.Module, x *tensor.Tensor) (best float64) {
+	low := 1e30
+	for rate := 1e-6; rate < 1; rate += 1e-3 {
+		if v := fit(rate).Forward(x).Mean().Item(); v < low { // once per fit
+			low, best = v, rate
+		}
+	}
+	return best
+}
