@@ -163,8 +163,8 @@ func isPass(pkg *Package, m, around *Loop) bool {
 //		done = u.Norm().Item() < eps // once per 100 steps
 //	}
 //
-// It is one if a tensor that is declared outside of both loops is computed from itself in m, and m uses
-// nothing that l assigns outside of m.
+// It is one if a tensor that is declared outside of both loops is computed from itself in m, or m calls a
+// method that does so with a field, and m uses nothing that l assigns outside of m.
 func isChunk(pkg *Package, m, l *Loop) bool {
 	if m.Small || m.Stmt == nil || l.Stmt == nil || pkg.StepsItself(l) || pkg.OverParts(m) || pkg.OverData(l, l.Func.WholeLoop()) {
 		return false
@@ -185,9 +185,31 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 	if own {
 		return false
 	}
+	if !pkg.OverData(m, l) && pkg.Any(m, func(d *Call) bool { return pkg.advances(d, m) }) {
+		return true
+	}
 	for v, defs := range pkg.Defs {
 		if IsTensor(v.Type()) && !l.Declares(v) && slices.ContainsFunc(defs, func(d Def) bool {
 			return d.Kind == DefValue && pkg.Contains(m, d.In, d.Pos) && carries(pkg, m, d, v) && (!gathers(pkg, d.Value, v) || pkg.Calls[syntax.AsCall(d.Value)].Callee.Name() == "AddScaled")
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// advances reports whether d, in m, calls a method of the package that computes a field with a tensor from itself. What
+// has the field is the same in all iterations.
+//
+//	func (p *plate) tick() { p.u = p.u.Add(flow(p.u)) }
+func (pkg *Package) advances(d *Call, m *Loop) bool {
+	recv := d.Operand(tensorapi.Recv)
+	if d.Target == nil || d.Away || d.Target.Sig.Recv() == nil || len(recv) != 1 || pkg.Local(recv[0]) == nil || pkg.Varies(recv[0], m) {
+		return false
+	}
+	for v, defs := range pkg.Defs {
+		if v.IsField() && IsTensor(v.Type()) && slices.ContainsFunc(defs, func(x Def) bool {
+			return x.In == d.Target && x.Kind == DefValue && pkg.Mentions(x.Value, v)
 		}) {
 			return true
 		}

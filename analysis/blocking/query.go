@@ -48,6 +48,16 @@ func (f *Func) PassedTo() *Call {
 	return f.Package.Calls[f.ArgOf]
 }
 
+// IsTried reports whether f is called by asyncrt.Try, or in a function that is. Then it counts whether it fails.
+func (f *Func) IsTried() bool {
+	for g := range f.In() {
+		if c := g.PassedTo(); c != nil && c.IsFunc("Try") {
+			return true
+		}
+	}
+	return false
+}
+
 // Value returns the cursor of the call with the parentheses around it. The parent of this cursor is the
 // syntax that uses the value.
 func (c *Call) Value() inspector.Cursor {

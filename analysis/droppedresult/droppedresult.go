@@ -185,12 +185,7 @@ func remedy(p *lint.Pass, c *blocking.Call) string {
 // forItsOwnSake reports whether f, or a function around it, may enqueue work whose result nobody is
 // meant to see: its time is taken, it waits for all work, or it sees how a call panics.
 func forItsOwnSake(f *blocking.Func) bool {
-	for g := range f.In() {
-		if c := g.PassedTo(); c != nil && c.IsFunc("Try") {
-			return true
-		}
-	}
-	return isTimed(f) || f.Outermost().Contains(func(c *blocking.Call) bool { return c.API.Kind == tensorapi.WaitAll })
+	return f.IsTried() || isTimed(f) || f.Outermost().Contains(func(c *blocking.Call) bool { return c.API.Kind == tensorapi.WaitAll })
 }
 
 // isTimed reports whether f, or a function around it, reads a clock or is a benchmark, or is passed to

@@ -209,7 +209,9 @@ func isRegrownByCalls(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *
 	if !v.IsField() || v.Exported() || f.Lit != nil || f.Sig.Recv() == nil || pkg.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always || beginsAnew(pkg, v, c, l) || !onlyGrows(pkg, v, c, l) {
 		return false
 	}
-	given := slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.Local(e) != nil && pkg.Params[pkg.Local(e)].Of == f })
+	given := slices.ContainsFunc(slices.Collect(f.Sig.Params().Variables()), func(p *types.Var) bool {
+		return slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.Mentions(e, p) })
+	})
 	return given && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
 		if d.In == nil || d.In == f || d.Kind != blocking.DefValue || isLiteral(pkg, d) {
 			return false

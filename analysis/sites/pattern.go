@@ -51,7 +51,7 @@ func pattern(pkg *blocking.Package, s *Site) Pattern {
 		return Steering
 	case used == 0 && s.Rare != 0:
 		return Seldom
-	case used == 0:
+	case used == 0 && !s.In.IsTried():
 		return Unused
 	case used&Computes != 0 && s.onlySizes():
 		return Sizing

@@ -20,7 +20,8 @@ import (
 //     is right for those that don't wait, so the read in the others has to change;
 //   - a method that adds what it reads to a field, like a meter;
 //   - the Forward of a module;
-//   - a function that takes a step of training and leaves the loop to its callers.
+//   - a function that takes a step of training and leaves the loop to its callers;
+//   - a method whose name says that it is called after each step, like OnStep.
 
 // InLoop is the fact about a method of an interface that its package calls in each iteration of a loop, as it does
 // with hooks.
@@ -31,6 +32,9 @@ func (*InLoop) AFact() {}
 
 // rareName matches the names of methods that are called now and then.
 var rareName = regexp.MustCompile(`(?i)epoch|valid|eval|final|summar|end|finish|flush|report|close|check|episode|round|done|stop|reset`)
+
+// stepName matches the names of methods that are called after each step of training.
+var stepName = regexp.MustCompile(`(?i)^(on|after|post|end)_?(train)?_?(step|batch|iter)|^(train)?(step|batch|iteration)_?(end|done|finished)$`)
 
 // repeatedFuncs returns the functions that are called again and again, each with its body as a loop. It
 // exports facts about the interface methods of this package, and uses those about the interface methods
@@ -71,6 +75,8 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 	for _, g := range pkg.Funcs {
 		switch {
 		case loops[g] != nil || called[g] || g.Lit != nil || g.Cyclic || !isOpen(g) || isTest(pkg, g):
+		case g.Sig.Recv() != nil && stepName.MatchString(g.Name):
+			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
 		case isLayer(g):
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Layered}
 		case takesStep(pkg, g):

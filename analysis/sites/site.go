@@ -66,6 +66,9 @@ func (s *Site) Severity() lint.Severity {
 	return lint.Warning
 }
 
+// conversing matches the names of functions that talk to a person.
+var conversing = regexp.MustCompile(`(?i)interactive|repl$|^chat|converse|prompt$|console`)
+
 // IsOwnPace reports whether w, a wait of c's callee, gets no worse by a loop around c. It is a rare
 // one, or in or beside a loop of the callee.
 func IsOwnPace(c *blocking.Call, w blocking.CallWait) bool {
@@ -100,7 +103,7 @@ func isBesideStep(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 //		pred = pred.Add(apply(s, x))
 //	}
 func isGivenBack(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
-	if w.Via == nil || !w.Via.InLoop || w.Via.Guarded || c.Summary().Trains || c.Summary().Mutates || c.Target == nil || c.Target.SCC == c.In.Owner().SCC {
+	if w.Via == nil || !w.Via.InLoop || w.Via.Guarded || c.Summary().Trains || c.Summary().Mutates || c.Target == nil || c.Target.SCC == c.In.Owner().SCC || c.Target.Contains(asksWorld) {
 		return false
 	}
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
@@ -113,6 +116,12 @@ func isGivenBack(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) b
 		})
 	}
 	return false
+}
+
+// asksWorld reports whether c calls a function that nobody knows, with no tensors, as that of an environment which is
+// given an action.
+func asksWorld(c *blocking.Call) bool {
+	return c.Dynamic && c.API.Kind == tensorapi.Unknown && !c.TakesTensor()
 }
 
 // looped returns c as a site, or nil. Its callee calls, in a loop, a function that c passes, and this
@@ -155,7 +164,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		s := &Site{
 			Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c,
 			Name:    pkg.CallName(c, w),
-			Outside: pkg.Any(l, IsOutside) || pkg.Any(l, func(d *blocking.Call) bool { return takesRequests(pkg, d) }) || streams(pkg, l) || convertsFiles(pkg, l) || IsAllowed(c),
+			Outside: pkg.Any(l, IsOutside) || pkg.Any(l, func(d *blocking.Call) bool { return takesRequests(pkg, d) }) || streams(pkg, l) || convertsFiles(pkg, l) || IsAllowed(c) || conversing.MatchString(c.In.Outermost().Name),
 			Timed:   c.In.Outermost().Contains(blocking.TellsTime),
 		}
 		if w.Kind == blocking.WaitPrint {

@@ -26,7 +26,7 @@ var rule = &lint.Rule{ID: "AT030", Package: "unusedread", Doc: doc, Fixes: true,
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
 		for _, c := range f.Calls {
-			if c.API.Kind != tensorapi.Read || c.Away || !returnsValue(c) || !isUnused(p, c) || isTried(f) {
+			if c.API.Kind != tensorapi.Read || c.Away || !returnsValue(c) || !isUnused(p, c) || f.IsTried() {
 				continue
 			}
 			call := types.ExprString(c.Expr)
@@ -50,16 +50,6 @@ func returnsValue(c *blocking.Call) bool {
 		}
 	}
 	return sig.Results().Len() > 0 && !types.Identical(sig.Results().At(0).Type(), types.Universe.Lookup("error").Type())
-}
-
-// isTried reports whether f is called by asyncrt.Try, or in a function that is.
-func isTried(f *blocking.Func) bool {
-	for g := range f.In() {
-		if c := g.PassedTo(); c != nil && c.IsFunc("Try") {
-			return true
-		}
-	}
-	return false
 }
 
 // isUnused reports whether nothing looks at the value that c reads. The error

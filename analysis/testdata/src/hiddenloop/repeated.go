@@ -192,3 +192,28 @@ func (l *Learner) StepNow(x *tensor.Tensor, out http.ResponseWriter, _ *http.Req
 	l.opt.Minimize(loss)
 	fmt.Fprintln(out, loss) // silent: the answer
 }
+
+// A name can tell that a method is called after each step.
+
+type alarm struct {
+	mean float64
+	high int
+}
+
+func (a *alarm) OnStep(step int, loss *tensor.Tensor) {
+	v := loss.Item() // want `blocking read in hidden loop`
+	if v > 3*a.mean {
+		a.high++
+	}
+	a.mean = 0.9*a.mean + 0.1*v
+}
+
+func (a *alarm) OnEpoch(epoch int, loss *tensor.Tensor) {
+	a.mean = loss.Item()
+}
+
+func (a *alarm) AfterBatch(i int, loss *tensor.Tensor) {
+	if i%100 == 0 {
+		a.mean = loss.Item()
+	}
+}

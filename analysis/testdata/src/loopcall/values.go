@@ -100,3 +100,22 @@ func boosted(x *tensor.Tensor, n int) (all []int) {
 	}
 	return all
 }
+
+type world interface{ Step(action int) []float32 }
+
+func rollout(w *tensor.Tensor, env world, n int) (all []float32) {
+	obs := env.Step(0)
+	for range n {
+		obs = env.Step(int(w.Mul(tensor.From(obs)).ArgMax(0).ItemInt()))
+		all = append(all, obs...)
+	}
+	return all
+}
+
+// The world waits for each action, and the loop around it for the world.
+func episodes(w *tensor.Tensor, env world, n int) *tensor.Tensor {
+	for range n {
+		w = w.Add(tensor.From(rollout(w, env, 100)))
+	}
+	return w
+}

@@ -52,3 +52,24 @@ func swarm(ps []particle, steps int) {
 		}
 	}
 }
+
+type plate struct{ u *tensor.Tensor }
+
+func (p *plate) tick() *tensor.Tensor {
+	change := p.u.MulScalar(0.1)
+	p.u = p.u.Sub(change)
+	return change
+}
+
+func (p *plate) settle(tolerance float64) (n int) {
+	for {
+		var change *tensor.Tensor
+		for range 100 {
+			change = p.tick()
+		}
+		n += 100
+		if change.Max().Item() < tolerance { // once in a hundred ticks
+			return n
+		}
+	}
+}

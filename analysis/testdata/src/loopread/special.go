@@ -70,3 +70,13 @@ func restarted(xs []*tensor.Tensor, n int) (sum float64) {
 	}
 	return sum
 }
+
+// Whether it fails is what Try tells, and each iteration waits for that.
+func failures(data []Batch) (failed int) {
+	for _, b := range data {
+		if err := asyncrt.Try(func() { step(b).Item() }); err != nil { // want `blocking read in loop`
+			failed++
+		}
+	}
+	return failed
+}

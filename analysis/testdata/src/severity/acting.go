@@ -47,6 +47,6 @@ func against(net nn.Module, g opponent, p person) {
 
 func animate(net nn.Module, x *tensor.Tensor, draw func([]float32) bool) {
 	for draw(x.Float32s()) {
-		x = net.Forward(x)
+		x = net.Forward(x).Detach()
 	}
 }
