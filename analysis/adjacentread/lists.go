@@ -60,13 +60,16 @@ func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 	joined := isJoined(pkg, c)
 	key := isKey(pkg, c, l)
 	_, prints := c.Printer()
-	if l == nil || !joined && !key && !prints && !isNumber(pkg.ResultsOf(c)) {
+	if l == nil || !joined && !key && !prints && !isNumber(pkg.ResultsOf(c)) && !(c.API.Kind == tensorapi.Unknown && areNumbers(pkg.ResultsOf(c))) {
 		return nil
 	}
 	if list := listOfCallee(pkg, c, l); list != nil && readsAll(pkg, c, l) {
 		return &listRead{Call: c.Expr, Name: blocking.CalleeName(c), List: list, Loop: l}
 	}
 	for _, w := range pkg.Waits(c) {
+		if w.Operand == nil {
+			w.Operand = readOfReceiver(pkg, c)
+		}
 		number := w.Operand != nil && tensorapi.IsNumber(pkg.Info.TypeOf(w.Operand))
 		if number && w.Kind != blocking.WaitPrint || w.Kind == blocking.WaitPrint && !key && !number || w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded || c.Dynamic) {
 			continue
@@ -76,6 +79,26 @@ func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 			continue
 		}
 		return &listRead{Call: c.Expr, Name: pkg.CallName(c, w), List: list, Loop: l, Joined: joined, Numbers: number}
+	}
+	return nil
+}
+
+// readOfReceiver returns the receiver of c, if c's callee reads a tensor in a field of it, once and not computed anew;
+// or nil.
+//
+//	func (p point) x() float64 { return p.at.At(0) }
+func readOfReceiver(pkg *blocking.Package, c *blocking.Call) ast.Expr {
+	f, recv := c.Target, c.Operand(tensorapi.Recv)
+	if f == nil || f.Sig.Recv() == nil || len(recv) != 1 || f.Summary.Enqueues {
+		return nil
+	}
+	for _, d := range f.Calls {
+		if d.API.Kind != tensorapi.Read || d.API.Arg != tensorapi.Recv || d.Away || pkg.RunsInLoop(f, d) || pkg.GuardOf(f, d.Expr.Pos(), nil) != blocking.Always {
+			continue
+		}
+		if sel, ok := ast.Unparen(d.Operand(tensorapi.Recv)[0]).(*ast.SelectorExpr); ok && pkg.Local(sel.X) == f.Sig.Recv() {
+			return recv[0]
+		}
 	}
 	return nil
 }
@@ -226,6 +249,16 @@ func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	places := sites.Uses(pkg, c, l)
 	_, prints := c.Printer()
 	return (len(places) > 0 || prints || isHashing(pkg, c.Expr)) && !slices.ContainsFunc(places, func(p sites.Place) bool { return p.Use == sites.Decides && !p.Alarm })
+}
+
+// areNumbers reports whether results are a few numbers, as the coordinates of a point.
+func areNumbers(results *types.Tuple) bool {
+	for v := range results.Variables() {
+		if !syntax.IsNumeric(v.Type()) {
+			return false
+		}
+	}
+	return 0 < results.Len() && results.Len() <= 4
 }
 
 // isJoined reports whether c reads a list that is appended to another: append(all, c...).

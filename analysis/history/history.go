@@ -30,6 +30,9 @@ func message(k keeping) string {
 	part := types.ExprString(k.Part)
 	switch k.Kind {
 	case averaging:
+		if k.Loop == nil {
+			return k.Kept + " keeps the history of each " + part + " that it averages; add " + part + ".Detach()"
+		}
 		return k.Kept + " keeps the history of " + part + " of every iteration, although the loop trains; add " + part + ".Detach()"
 	case carrying:
 		return k.Kept + " keeps the history of every iteration before, and nothing is differentiated through it; assign " + part + ".Detach(), or compute it with frozen layers"

@@ -122,6 +122,13 @@ func sum(pkg *blocking.Package, c *blocking.Call, assign *ast.AssignStmt) (keepi
 	if recv := rootParam(pkg, total); shared && recv != nil && c.In.Lit == nil && pkg.FateOf(v, c.In) == 0 {
 		return k, true
 	}
+	// An average of parameters, in a list that the caller has.
+	if list := pkg.Params[v].Of; list == c.In && inner != nil && isLeaf(pkg, k.Part) && pkg.FateOf(v, c.In)&blocking.Differentiated == 0 && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		return d.Kind != blocking.DefValue || !dependsOn(pkg, d.Value, v, make(map[*types.Var]bool))
+	}) {
+		k.Kind = averaging
+		return k, true
+	}
 	return keeping{}, false
 }
 

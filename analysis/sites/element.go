@@ -112,7 +112,7 @@ func settledPart(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e a
 				return e, true
 			}
 		}
-		return nil, false
+		return partByCallee(pkg, c, l)
 	}
 	operands := c.Operand(c.API.Arg)
 	if len(operands) != 1 || !blocking.IsTensor(pkg.Info.TypeOf(operands[0])) || tensorapi.IsNumber(pkg.Info.TypeOf(operands[0])) {
@@ -128,6 +128,48 @@ func settledPart(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e a
 	}
 	e, views := settledView(pkg, operands[0], l)
 	return e, e != nil && (counted || views)
+}
+
+// partByCallee is settledPart for the call of a method that reads, once, a part of a tensor in a field of its receiver.
+// Which part, c's arguments say.
+//
+//	func (g grid) row(y int) []float32 { return g.cells.Row(y).Float32s() }
+func partByCallee(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e ast.Expr, counted bool) {
+	f := c.Target
+	recv := c.Operand(tensorapi.Recv)
+	if f == nil || c.Away || f.Sig.Recv() == nil || len(recv) != 1 || !IsPlain(recv[0]) || pkg.Varies(recv[0], l) {
+		return nil, false
+	}
+	for _, d := range f.Calls {
+		if d.API.Kind != tensorapi.Read || d.API.Arg != tensorapi.Recv || d.Away || pkg.RunsInLoop(f, d) || pkg.GuardOf(f, d.Expr.Pos(), nil) != blocking.Always {
+			continue
+		}
+		// The indices of the read, and of the views that it reads, as c passes them.
+		indices := slices.Clone(d.Expr.Args)
+		of := d.Operand(tensorapi.Recv)[0]
+		for view := pkg.Calls[syntax.AsCall(of)]; view != nil && view.API.Kind == tensorapi.View && view.API.Arg == tensorapi.Recv; view = pkg.Calls[syntax.AsCall(of)] {
+			indices = append(indices, view.Expr.Args...)
+			of = view.Operand(tensorapi.Recv)[0]
+		}
+		field, ok := ast.Unparen(of).(*ast.SelectorExpr)
+		if !ok || pkg.Local(field.X) != f.Sig.Recv() || mayAssign(pkg, l, pkg.Variable(field)) || isHostMade(pkg, field) {
+			continue
+		}
+		var given []ast.Expr
+		for _, e := range indices {
+			p, isParam := pkg.Params[pkg.Local(e)]
+			switch {
+			case isParam && p.Of == f && len(c.Operand(p.Operand)) == 1:
+				given = append(given, c.Operand(p.Operand)[0])
+			case pkg.Info.Types[e].Value == nil:
+				return nil, false
+			}
+		}
+		if counted, ok := countedIn(pkg, given, l); counted && ok {
+			return field, true
+		}
+	}
+	return nil, false
 }
 
 // copiesAll reports whether c copies all elements of a local tensor that l only reads. It is for

@@ -187,6 +187,9 @@ func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 				return false
 			}
 		default:
+			if c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "math" {
+				break
+			}
 			vars, ok := ingredients(pkg, c.Target, 0)
 			if !ok || slices.ContainsFunc(vars, func(v *types.Var) bool { return mayChange(pkg, v, l) }) ||
 				len(vars) > 0 && slices.ContainsFunc(recv, func(e ast.Expr) bool { return !isSameHeader(pkg, e, l) }) {

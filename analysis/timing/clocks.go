@@ -86,6 +86,8 @@ func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocki
 	if c.Summary().Timer && c.Maker != nil && c.Maker.In == f {
 		from = append(from, c.Maker.Expr.Pos())
 	}
+	laps, set := lapsOf(f, c)
+	from, restarts = append(from, laps...), append(restarts, set...)
 	for _, pos := range from {
 		if c.Away {
 			op = unfinishedAtReturn(f, pos)
@@ -97,6 +99,42 @@ func measured(f *blocking.Func, c *blocking.Call, starts map[*types.Var][]blocki
 		}
 	}
 	return nil, 0
+}
+
+// lapsOf lists the places where f starts the clock that c, a call of a literal of f, reads: where f sets its variable,
+// and the other calls of the literal, if that sets the variable again.
+//
+//	lap := func(name string) { took[name] = time.Since(start); start = time.Now() }
+func lapsOf(f *blocking.Func, c *blocking.Call) (places, restarts []token.Pos) {
+	g := c.Target
+	if g == nil || g.Lit == nil || g.Parent != f || c.Away {
+		return nil, nil
+	}
+	for _, r := range g.Calls {
+		start, _ := g.Elapsed(r)
+		if start == nil || f.Package.Limits(r) || g.Contains(func(d *blocking.Call) bool { return d.Syncs(token.NoPos) }) {
+			continue
+		}
+		again := false
+		for _, d := range f.Package.Defs[start] {
+			now := f.Package.Calls[syntax.AsCall(syntax.OrNil(d.Value))]
+			switch {
+			case now == nil || !syntax.IsTime(now.Callee, "Now"):
+				return nil, nil
+			case d.In == g:
+				again = true
+			case d.In == f:
+				places = append(places, d.Pos)
+			}
+		}
+		for _, d := range f.Calls {
+			if again && d.Target == g && d != c {
+				places = append(places, d.Expr.End()-1)
+			}
+		}
+		return places, places
+	}
+	return nil, nil
 }
 
 // startedAt lists the places where f starts the stopwatch in the variable v: where the stopwatch is

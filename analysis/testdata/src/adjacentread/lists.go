@@ -245,3 +245,22 @@ func pairs(xs [][2]*tensor.Tensor) (sum float64) {
 	}
 	return sum
 }
+
+type point struct{ at *tensor.Tensor }
+
+func (p point) xy() (x, y float64) { return p.at.At(0), p.at.At(1) }
+
+func moved(ps []point, by *tensor.Tensor) (out []point) {
+	for _, p := range ps {
+		out = append(out, point{p.at.Add(by)})
+	}
+	return out
+}
+
+func width(ps []point) (low, high float64) {
+	for _, p := range ps {
+		x, _ := p.xy() // want `p.xy reads one tensor of ps at a time`
+		low, high = min(low, x), max(high, x)
+	}
+	return low, high
+}

@@ -437,3 +437,12 @@ func inPairs(net nn.Module, data []batch.Batch) (sum float64) {
 	}
 	return sum
 }
+
+func followed(averages []*tensor.Tensor, params []*nn.Param) {
+	for i, p := range params {
+		averages[i] = averages[i].MulScalar(0.99).AddScaled(p.Value(), 0.01) // want `averages\[i\] keeps the history of each p.Value\(\) that it averages`
+	}
+	for i, p := range params {
+		averages[i] = averages[i].MulScalar(0.99).AddScaled(p.Value().Detach(), 0.01)
+	}
+}

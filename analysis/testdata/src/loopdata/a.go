@@ -1,6 +1,10 @@
 package loopdata
 
-import "github.com/asyncgen/asyncgen/runtime/tensor"
+import (
+	"math"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
 
 type config struct {
 	Width int
@@ -63,7 +67,7 @@ func each(xs []*tensor.Tensor, f func(x *tensor.Tensor)) {
 	}
 }
 
-func inLiterals(xs []*tensor.Tensor) (ys []*tensor.Tensor) {
+func inLiterals(xs []*tensor.Tensor, angle float64) (ys []*tensor.Tensor) {
 	each(xs, func(x *tensor.Tensor) {
 		y := x.Sub(tensor.Ones(3)) // want `tensor.Ones\(3\) makes the same tensor in each iteration`
 		ys = append(ys, y.Add(tensor.Ones(x.Dim(0))))
@@ -72,6 +76,8 @@ func inLiterals(xs []*tensor.Tensor) (ys []*tensor.Tensor) {
 		kernel := []float32{0, 1, 0}
 		changed := []float32{0, 1, 0}
 		fill(changed)
+		turn := tensor.From([]float64{math.Cos(angle), math.Sin(angle)}) // want `makes the same tensor in each iteration`
+		ys = append(ys, turn)
 		ys = append(ys, x.Mul(tensor.From(kernel)), x.Mul(tensor.From(changed))) // want `tensor.From\(kernel\) makes`
 	}
 	return ys

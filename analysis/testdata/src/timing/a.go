@@ -287,3 +287,18 @@ func laps(xs []*tensor.Tensor) {
 		start = now
 	}
 }
+
+func phases(x *tensor.Tensor) map[string]time.Duration {
+	took := make(map[string]time.Duration)
+	start := time.Now()
+	lap := func(name string) {
+		took[name] = time.Since(start)
+		start = time.Now()
+	}
+	y := x.MatMul(x)
+	lap("first") // want `lap tells the time it took to enqueue the work`
+	z := y.MatMul(x)
+	z.Wait()
+	lap("second")
+	return took
+}
