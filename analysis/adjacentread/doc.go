@@ -6,8 +6,9 @@
 // back in one read, and a value that was read already need not be read again.
 //
 // The rule reports loops that enqueue nothing, and for each tensor of a list, map or iterator read
-// a number or append all numbers to a list, or print each of a list of numbers such as tensor.F64. The first read waits for most of the work, but each read is a copy of a few bytes. Some
-// forms of such loops are less visible:
+// a number or append all numbers to a list, or print each of a list of numbers such as tensor.F64.
+// The first read waits for most of the work, but each read is a copy of a few bytes. Some forms of
+// such loops are less visible:
 //
 //   - a call of a function with the loop, where only the call tells that it reads: it passes the
 //     method, as in Map(losses, (*tensor.Tensor).Item), or a type whose method reads;

@@ -70,8 +70,8 @@ func trainsBeside(d *Call) bool {
 		d.Target.Contains(func(e *Call) bool { return syntax.IsFullName(e.Callee, "(*sync.WaitGroup).Wait") })
 }
 
-// fits reports whether d calls a function that nobody knows and that, by its name, trains from the beginning to the end.
-// A function that takes a step would return a loss, or be given a batch.
+// fits reports whether d calls a function that nobody knows and that, by its name, trains from the beginning to
+// the end. A function that takes a step would return a loss, or be given a batch.
 func (d *Call) fits() bool {
 	if !d.Dynamic || d.Away || d.API.Kind != tensorapi.Unknown || d.Impls != nil || d.TakesTensor() {
 		return false

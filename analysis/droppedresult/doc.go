@@ -7,8 +7,9 @@
 // dropped does nothing but work. Usually it was meant to change its operand.
 //
 // The rule reports operations and views that are statements of their own, calls of functions of the
-// package that do nothing but return what they compute, and three calls like them. nn.Snapshot keeps nothing unless its result is assigned. nn.Frozen freezes only the model
-// that it returns. A Timer that nobody keeps measures nothing.
+// package that do nothing but return what they compute, and three calls like them. nn.Snapshot keeps
+// nothing unless its result is assigned. nn.Frozen freezes only the model that it returns. A Timer
+// that nobody keeps measures nothing.
 //
 // It also reports failures that are thrown away:
 //

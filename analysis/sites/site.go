@@ -94,9 +94,9 @@ func isBesideStep(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 	return false
 }
 
-// isGivenBack reports whether the callee of c waits in a loop of its own, and a loop around c makes tensors of what it
-// returns, or computes with it, in each iteration. Both loops wait: no iteration of the outer one can be enqueued before
-// the one before has ended.
+// isGivenBack reports whether the callee of c waits in a loop of its own, and a loop around c makes tensors of
+// what it returns, or computes with it, in each iteration. Both loops wait: no iteration of the outer one can be
+// enqueued before the one before has ended.
 //
 //	for range rounds {
 //		s := best(x, y.Sub(pred)) // reads a score for each feature
