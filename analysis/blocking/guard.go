@@ -560,7 +560,7 @@ func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 			return true // a sample
 		}
 		// The first few.
-		return l != nil && pkg.Counts(x, l) && pkg.Info.Types[y].Value != nil
+		return l != nil && pkg.Counts(x, l) && (pkg.Info.Types[y].Value != nil || !pkg.Varies(y, l) && meansFew(nameOf(y)))
 	case token.GTR, token.GEQ:
 		if l != nil && isThreshold(pkg, y, e, l) && pkg.Counts(x, l) {
 			return true
@@ -569,6 +569,12 @@ func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 		return l != nil && pkg.Counts(x, l) && !pkg.Varies(y, l) && (isOffset(pkg.Info, x, token.ADD) || isOffset(pkg.Info, y, token.SUB))
 	}
 	return false
+}
+
+// meansFew reports whether the name of a number says that it is small beside the number of iterations.
+func meansFew(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"warm", "first", "few", "preview"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
 // mirrored returns the comparison with its sides exchanged: x < y is y > x.
@@ -902,7 +908,13 @@ func isFull(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
 		body := c.Node().(*ast.IfStmt).Body
 		return slices.ContainsFunc(pkg.Defs[v], func(d Def) bool {
-			return body.Pos() <= d.Pos && d.Pos < body.End() && pkg.Contains(l, d.In, d.Pos) && d.Kind == DefValue && isEmpty(pkg, d.Value)
+			if d.Kind != DefValue || d.In == nil || !isEmpty(pkg, d.Value) {
+				return false
+			}
+			inside := body.Pos() <= d.Pos && d.Pos < body.End() && pkg.Contains(l, d.In, d.Pos)
+			return inside || pkg.Any(l, func(c *Call) bool { // a function of the package empties it
+				return c.Target == d.In && body.Pos() <= c.Expr.Pos() && c.Expr.Pos() < body.End()
+			})
 		})
 	}
 	return false

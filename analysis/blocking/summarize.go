@@ -374,12 +374,40 @@ func result(pkg *Package, f *Func, ret *ast.ReturnStmt, i int) Origin {
 		return Origin{}
 	}
 	switch {
+	case len(ret.Results) == 0 && isReplaced(pkg, f, v), len(ret.Results) == f.Sig.Results().Len() && isReplaced(pkg, f, pkg.Local(ret.Results[i])):
+		return Origin{} // from an earlier call
 	case len(ret.Results) == 0:
 		return newTracer(pkg, f).variable(v)
 	case len(ret.Results) == f.Sig.Results().Len():
 		return pkg.OriginOf(ret.Results[i], f)
 	}
 	return newTracer(pkg, f).expr(ret.Results[0], i, f)
+}
+
+// isReplaced reports whether v, a variable of f, holds an element of a list in a field that f then replaces, as a ring
+// does. An earlier call has put it there.
+//
+//	old := r.buf[r.at]
+//	r.buf[r.at] = t
+//	return old
+func isReplaced(pkg *Package, f *Func, v *types.Var) bool {
+	d := pkg.Defs[v]
+	if v == nil || len(d) != 1 || d[0].Kind != DefValue || d[0].In != f {
+		return false
+	}
+	x, ok := ast.Unparen(d[0].Value).(*ast.IndexExpr)
+	if !ok || pkg.Variable(x) == nil || !pkg.Variable(x).IsField() {
+		return false
+	}
+	for cur := range f.Cur.Preorder((*ast.AssignStmt)(nil)) {
+		n := cur.Node().(*ast.AssignStmt)
+		for _, lhs := range n.Lhs {
+			if n.End() > d[0].Pos && types.ExprString(lhs) == types.ExprString(x) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // components orders the functions so that callees come before callers, by Tarjan's algorithm for

@@ -115,7 +115,7 @@ func expected(p *lint.Pass, n ast.Node, x, y ast.Expr) bool {
 	}
 	b, ok := n.(*ast.BinaryExpr)
 	c, d := by(x), by(y)
-	if !ok || b.Op != token.NEQ || c == nil || d == nil || c == d || c.Callee == nil || c.Callee != d.Callee || !c.Enqueues() {
+	if !ok || b.Op != token.NEQ || c == nil || d == nil || c == d || types.ExprString(c.Expr.Fun) != types.ExprString(d.Expr.Fun) || !c.Enqueues() {
 		return false
 	}
 	cur, ok := p.Cursor(n.Pos())
@@ -148,7 +148,11 @@ func isFound(pkg *blocking.Package, n ast.Node, elem, wanted ast.Expr) bool {
 		return false
 	}
 	f := pkg.FuncAt(cur)
-	if recv := f.Sig.Recv(); meansHandles(f.Outermost().Name) || recv != nil && meansHandles(recv.Type().String()) || f.Sig.Results().Len() == 0 {
+	names := f.Outermost().Name
+	if recv := f.Sig.Recv(); recv != nil {
+		names += " " + recv.Type().String()
+	}
+	if isCache := strings.Contains(strings.ToLower(names), "cache") || strings.Contains(strings.ToLower(names), "memo"); isCache || meansHandles(names) || f.Sig.Results().Len() == 0 {
 		return false
 	}
 	for stmt := range cur.Enclosing((*ast.IfStmt)(nil)) {

@@ -16,7 +16,7 @@ import (
 
 func mark() int { return 0 }
 
-func counters(n, every int) {
+func counters(n, every, warmUp int) {
 	next, left, first := every, every, true
 	var batch []int
 	for i := range n {
@@ -36,6 +36,12 @@ func counters(n, every int) {
 			mark() // want `rarely`
 		}
 		if i > 3 {
+			mark() // want `always`
+		}
+		if i < warmUp {
+			mark() // want `rarely`
+		}
+		if i < every {
 			mark() // want `always`
 		}
 		if i+1 >= n {
@@ -179,6 +185,18 @@ func cached(n int) {
 		}
 		if i%100 == 0 && i > 0 {
 			func() { mark() }() // want `rarely`
+		}
+	}
+}
+
+func flushed(n, size int) {
+	var batch []int
+	flush := func() { batch = batch[:0] }
+	for i := range n {
+		batch = append(batch, i)
+		if len(batch) == size {
+			mark() // want `rarely`
+			flush()
 		}
 	}
 }

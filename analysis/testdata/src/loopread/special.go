@@ -80,3 +80,23 @@ func failures(data []Batch) (failed int) {
 	}
 	return failed
 }
+
+type ring struct {
+	buf []*tensor.Tensor
+	at  int
+}
+
+func (r *ring) push(t *tensor.Tensor) (old *tensor.Tensor) {
+	old, r.buf[r.at] = r.buf[r.at], t
+	r.at = (r.at + 1) % len(r.buf)
+	return old
+}
+
+func lagging(data []Batch, r *ring) (sum float64) {
+	for _, b := range data {
+		if old := r.push(step(b)); old != nil {
+			sum += old.Item() // from an earlier iteration
+		}
+	}
+	return sum
+}

@@ -30,3 +30,9 @@ func chosen(x *tensor.Tensor, n int) *tensor.Tensor {
 	}
 	return x
 }
+
+func agrees(t *testing.T, f func(*tensor.Tensor) *tensor.Tensor, x *tensor.Tensor) {
+	if got, want := f(x), f(x); got != want { // want `got != want compares two tensors by identity`
+		t.Error("differs")
+	}
+}

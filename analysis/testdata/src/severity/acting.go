@@ -50,3 +50,23 @@ func animate(net nn.Module, x *tensor.Tensor, draw func([]float32) bool) {
 		x = net.Forward(x).Detach()
 	}
 }
+
+type memo struct{ keys, values []*tensor.Tensor }
+
+func (m *memo) get(key *tensor.Tensor) *tensor.Tensor {
+	for i, k := range m.keys {
+		if k == key {
+			return m.values[i]
+		}
+	}
+	return nil
+}
+
+func find(named map[string]*tensor.Tensor, x *tensor.Tensor) (string, bool) {
+	for name, v := range named {
+		if v == x { // want `AT033`
+			return name, true
+		}
+	}
+	return "", false
+}
