@@ -130,7 +130,7 @@ func unread(pkg *blocking.Package) []*ast.CallExpr {
 	var list []*ast.CallExpr
 	for v, defs := range pkg.Defs {
 		elem := syntax.ElementType(v.Type())
-		if v.Exported() || elem == nil || !pkg.HoldsTensors(elem) || pkg.Params[v].Of != nil {
+		if v.Exported() || elem == nil || !pkg.HoldsTensors(elem) || pkg.Params[v].Of != nil || isNamedResult(pkg, v, defs) {
 			continue
 		}
 		var calls []*ast.CallExpr
@@ -150,6 +150,18 @@ func unread(pkg *blocking.Package) []*ast.CallExpr {
 	}
 	slices.SortFunc(list, func(x, y *ast.CallExpr) int { return cmp.Compare(x.Pos(), y.Pos()) })
 	return list
+}
+
+// isNamedResult reports whether v, which has the given assignments, is a result of a function, which callers get.
+func isNamedResult(pkg *blocking.Package, v *types.Var, defs []blocking.Def) bool {
+	return slices.ContainsFunc(defs, func(d blocking.Def) bool {
+		for f := range d.In.In() {
+			if pkg.IsResult(v, f) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // isKept reports whether d, an append to v, happens again and again: in a loop outside of which v is

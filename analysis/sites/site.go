@@ -106,6 +106,11 @@ func isGivenBack(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) b
 	if w.Via == nil || !w.Via.InLoop || w.Via.Guarded || c.Summary().Trains || c.Summary().Mutates || c.Target == nil || c.Target.SCC == c.In.Owner().SCC || c.Target.Contains(asksWorld) {
 		return false
 	}
+	for v := range pkg.ResultsOf(c).Variables() {
+		if pkg.HoldsTensors(v.Type()) {
+			return false // nobody needs to have waited for these
+		}
+	}
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
 		if l.Small {
 			continue
@@ -158,7 +163,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			continue
 		}
 		l := hotLoop(pkg, c, w)
-		if l == nil || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) {
+		if l == nil || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) || isRequested(pkg, c, w.Operand, l) {
 			continue
 		}
 		s := &Site{
@@ -203,6 +208,35 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		return s
 	}
 	return nil
+}
+
+// isRequested reports whether c reads e, a tensor of other iterations, where a message that l has received, or a line that
+// it has read, asks for it:
+//
+//	switch m := <-messages; m.kind {
+//	case "train":
+//		sum = sum.Add(step(m.x))
+//	case "report":
+//		fmt.Println(sum.Item())
+//	}
+func isRequested(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.Loop) bool {
+	v := pkg.Local(syntax.OrNil(e))
+	if v == nil || l.Stmt == nil || l.Declares(v) || !Receives(pkg, l) && !pkg.Any(l, IsOutside) {
+		return false
+	}
+	for cur := range c.Cur.Enclosing((*ast.CaseClause)(nil), (*ast.FuncLit)(nil)) {
+		clause, ok := cur.Node().(*ast.CaseClause)
+		if !ok || clause.Pos() < l.Stmt.Pos() {
+			return false
+		}
+		if len(clause.List) == 0 || pkg.Info.Types[clause.List[0]].Value == nil {
+			continue // no message, but a condition
+		}
+		return !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+			return pkg.Contains(l, d.In, d.Pos) && clause.Pos() <= d.Pos && d.Pos < clause.End()
+		})
+	}
+	return false
 }
 
 // hotLoop returns the innermost loop around c that enqueues what c waits for in each of many iterations; or nil.

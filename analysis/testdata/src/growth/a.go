@@ -90,3 +90,12 @@ func kept(in chan batch.Batch, made chan *tensor.Tensor) {
 	}
 	_ = given
 }
+
+// Results are for the callers.
+func halves(data []*tensor.Tensor) (low, high []*tensor.Tensor) {
+	for _, x := range data {
+		low = append(low, x.MulScalar(0.5))
+		high = append(high, x)
+	}
+	return
+}
