@@ -402,13 +402,16 @@ func IsOutside(c *blocking.Call) bool {
 // convertsFiles reports whether l reads a file and writes one in each iteration, by itself or by functions of the
 // package. It is as fast as the files.
 func convertsFiles(pkg *blocking.Package, l *blocking.Loop) bool {
-	calls := func(names ...string) func(*blocking.Call) bool {
+	calls := func(ours string, names ...string) func(*blocking.Call) bool {
 		is := func(c *blocking.Call) bool {
+			if c.Lib == tensorapi.Ours() && strings.HasSuffix(c.Callee.Pkg().Path(), "/runtime/files") {
+				return strings.HasPrefix(c.Callee.Name(), ours)
+			}
 			return slices.ContainsFunc(names, func(name string) bool { return syntax.IsFullName(c.Callee, name) })
 		}
 		return func(c *blocking.Call) bool { return is(c) || c.Target != nil && c.Target.Contains(is) }
 	}
-	return pkg.Any(l, calls("os.Open", "os.ReadFile")) && pkg.Any(l, calls("os.Create", "os.WriteFile", "os.OpenFile")) && !pkg.Any(l, (*blocking.Call).Mutates)
+	return pkg.Any(l, calls("Read", "os.Open", "os.ReadFile")) && pkg.Any(l, calls("Write", "os.Create", "os.WriteFile", "os.OpenFile")) && !pkg.Any(l, (*blocking.Call).Mutates)
 }
 
 // takesRequests reports whether c is a function of the package that receives requests, values that come

@@ -5,6 +5,7 @@ import (
 
 	"batch"
 
+	"github.com/asyncgen/asyncgen/runtime/files"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -36,4 +37,18 @@ func iterated(x *tensor.Tensor, n int) *tensor.Tensor {
 		size = x.Norm().Item() // want `AT003`
 	}
 	return x
+}
+
+// Each file has to be written before the next is read.
+func halved(paths []string) error {
+	for _, path := range paths {
+		x, err := files.ReadNPY(path)
+		if err != nil {
+			return err
+		}
+		if err := files.WriteNPY(path+".half", x.MulScalar(0.5)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
