@@ -59,8 +59,9 @@
 //   - outer loops, as over epochs: each iteration passes through data, or trains in a loop of its
 //     own, or goes on with one computation for a number of steps. A loop over parameters, the steps
 //     of a sequence or the parts of a batch inside doesn't make a loop an outer one;
-//   - loops that repeat a method which changes its receiver many times, as restarts of a fit do;
-//     loops whose counter doubles;
+//   - loops that repeat a method which changes its receiver many times, as restarts of a fit do, or
+//     call an unknown function that fits or trains, by its name; loops whose counter doubles;
+//   - reads that a message asks for, in a case of its own, of what other cases compute;
 //   - functions that a rate limiter of the program calls now and then, and loops that a ticker
 //     paces;
 //   - reads of what an earlier iteration enqueued, if the iteration has enqueued work of its own
@@ -78,6 +79,9 @@
 //     generated word by word;
 //   - gives the value to an unknown function, and computes with the number that this returns, as with
 //     the outcome of an experiment;
+//   - has an unknown function draw or play the value, or gives it to one and makes its tensors of what
+//     another measures, as a camera does;
+//   - is in a function that talks to a person, by its name: interactive, chat, console;
 //   - has no end, and sends values to somebody who may give up;
 //   - gives the value, as a simulated world does with an action, to what makes its next tensor or
 //     the numbers for it;

@@ -210,8 +210,8 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 	return nil
 }
 
-// isRequested reports whether c reads e, a tensor of other iterations, where a message that l has received, or a line that
-// it has read, asks for it:
+// isRequested reports whether c reads e, a tensor of other iterations, where a message that l has received, or a line
+// that it has read, asks for it:
 //
 //	switch m := <-messages; m.kind {
 //	case "train":
