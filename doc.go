@@ -5,6 +5,7 @@
 // The packages, lowest first. What may import what is the policy in
 // layers_test.go.
 //
+//	internal/sametemp        folders for tests, with the same names in each run
 //	internal/bubble          how a library is used in bubbles of testing/synctest and outside of them
 //	device                   element types, shapes, commands, the Backend interface, the registry
 //	device/report            the format in which a run reports its waits

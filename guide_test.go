@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -23,7 +24,7 @@ func TestGuide(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("the guide is for bash: ", err)
 	}
-	files := t.TempDir()
+	files := sametemp.Dir(t)
 	for _, page := range guidePages(t) {
 		for _, m := range output.FindAllStringSubmatch(readText(t, page), -1) {
 			commands := strings.ReplaceAll(m[1], "/tmp/", filepath.ToSlash(files)+"/")

@@ -23,6 +23,9 @@ const module = "github.com/asyncgen/asyncgen"
 const policy = `
 .:
 
+# Tests that make packages have them compiled once.
+internal/sametemp:
+
 # All that is shared between goroutines may be used in bubbles of testing/synctest.
 internal/bubble:
 
@@ -92,7 +95,7 @@ gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... an
 gen/rewrite:       gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
 gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
 # What tests of the generator share, with the tests of its golden files.
-gen/internal/gentest: gen golang.org/x/tools/...
+gen/internal/gentest: gen internal/sametemp golang.org/x/tools/...
 # The interpreter among the judges has nothing to do with the library that it judges.
 gen/internal/fuzz: gen gen/internal/load
 gen/overlay:       gen

@@ -19,6 +19,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 	xanalysis "golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
@@ -83,7 +84,7 @@ func TestIsUnit(t *testing.T) {
 // module beside it, and returns its folder.
 func module(t *testing.T, files map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := sametemp.Dir(t)
 	stubs := filepath.Join("testdata", "src", "github.com", "asyncgen", "asyncgen")
 	if err := os.CopyFS(filepath.Join(dir, "asyncgen"), os.DirFS(stubs)); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 var corpusFlag = flag.String("corpus", "std/container std/encoding/hex std/text/template/parse", "the folders of the corpus that TestCorpus takes: of std, gonum and tools; \"all\" of those that are to be tried, minutes")
@@ -41,7 +42,7 @@ const everything = "std/container std/sort std/text std/encoding std/go std/rege
 // As that code knows no tensors, it gets some: each function that loops has one, and reads it in
 // each iteration of each loop, so that all its loops are candidates, with whatever is in them.
 func TestCorpus(t *testing.T) {
-	dir := t.TempDir()
+	dir := sametemp.Dir(t)
 	c := &corpus{dir: dir, module: "corpus.example"}
 	c.goMod(t)
 	folders := strings.Fields(*corpusFlag)

@@ -19,6 +19,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"github.com/asyncgen/asyncgen/gen/overlay"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -34,7 +35,7 @@ var (
 // functions that it can make arguments for, as they were and rewritten: both print the same.
 func TestCorpusRuns(t *testing.T) {
 	t.Logf("go test ./gen -run TestCorpusRuns -corpusrun %q -corpusseed %d -corpuspart %d", *corpusRunFlag, *corpusSeedFlag, *corpusPartFlag)
-	c := &corpus{dir: t.TempDir(), module: "corpus.example", plain: true}
+	c := &corpus{dir: sametemp.Dir(t), module: "corpus.example", plain: true}
 	c.goMod(t)
 	for _, folder := range strings.Fields(*corpusRunFlag) {
 		c.copyTree(t, folder)

@@ -593,7 +593,7 @@ func asyncgenModelEvalArgs(*rand.Rand) (*Model, []*tensor.Tensor) {
 	}
 	commit()
 	test := func() (string, error) {
-		cmd := exec.Command("go", "test", "-vet=off", "-v", ".")
+		cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-v", ".")
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -811,7 +811,7 @@ func TestRunsWhenArrived(t *testing.T) {
 	if err := r.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	test := exec.Command("go", "test", ".")
+	test := exec.Command("go", "test", "-count=1", ".")
 	test.Dir = dir
 	test.Env = append(os.Environ(), "ASYNCGEN_ENGINE=async", "ASYNCGEN_DEVICE=cpu")
 	if out, err := test.CombinedOutput(); err != nil {
@@ -897,7 +897,7 @@ func untested[T float32 | float64](xs []*tensor.Tensor) (last T) {
 	if n := strings.Count(string(text), "func Test"); n != 2 {
 		t.Errorf("%d tests:\n%s", n, text)
 	}
-	cmd := exec.Command("go", "test", ".")
+	cmd := exec.Command("go", "test", "-count=1", ".")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

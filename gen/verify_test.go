@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 const checkedSource = `package p
@@ -191,7 +192,7 @@ func Fit(m *model, xs []*tensor.Tensor) (total float64) {
 // TestChecksNotice: the two checks of the output see each kind of damage that
 // the generator could do, in the text that it really writes.
 func TestChecksNotice(t *testing.T) {
-	dir := t.TempDir()
+	dir := sametemp.Dir(t)
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 // userModule makes a module with one file, and changes to its folder.
@@ -24,7 +25,7 @@ func userModule(t *testing.T, source string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(t.TempDir())
+	t.Chdir(sametemp.Dir(t))
 	for name, text := range map[string]string{
 		"main.go": source,
 		"go.sum":  string(sum),

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/analysis"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 // The test binary is the tool that go vet runs for the command under test.
@@ -53,10 +54,7 @@ func TestVetUsage(t *testing.T) {
 // stubModule makes a module of a user with these files and the library's signatures, goes there and returns its folder.
 func stubModule(t *testing.T, files map[string]string) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := sametemp.Dir(t)
 	stubs := filepath.Join("..", "..", "analysis", "testdata", "src", "github.com", "asyncgen", "asyncgen")
 	if err := os.CopyFS(filepath.Join(dir, "asyncgen"), os.DirFS(stubs)); err != nil {
 		t.Fatal(err)

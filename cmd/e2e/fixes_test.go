@@ -7,13 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 // TestFixes applies the linter's fixes to a program of a user and runs it as it was and as it is
 // then: it prints the same and fails in the same way. What is fixed is formatted, compiles, and has
 // nothing left to fix.
 func TestFixes(t *testing.T) {
-	temp := t.TempDir()
+	temp := sametemp.Dir(t)
 	tool := buildTool(t)
 	dir := filepath.Join(temp, "fixes")
 	if err := os.CopyFS(dir, os.DirFS("testdata/fixes")); err != nil {
@@ -53,7 +55,7 @@ func TestFixes(t *testing.T) {
 		t.Fatal("nothing is fixed")
 	}
 	command(dir, "go", "build", stripped, "-o", after, ".")
-	command(dir, "go", "test", "-run=^$", "-bench=.", "-benchtime=1x", ".")
+	command(dir, "go", "test", "-count=1", "-run=^$", "-bench=.", "-benchtime=1x", ".")
 	command(dir, tool, "vet", "-fix", "-diff", ".") // fails if there is a difference
 	if unformatted := command(dir, "gofmt", "-l", "."); unformatted != "" {
 		t.Errorf("gofmt would change %s", unformatted)

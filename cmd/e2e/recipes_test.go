@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 // TestRecipes does what testdata/recipes tells editors, hooks and workflows to do, in a module of a user.
@@ -62,10 +64,7 @@ func userModule(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := sametemp.Dir(t)
 	quickstart := filepath.Join("testdata", "quickstart")
 	put(t, dir, "go.mod", strings.Replace(readText(t, filepath.Join(quickstart, "go.mod")), "=> ../..", "=> "+root, 1))
 	put(t, dir, "go.sum", readText(t, filepath.Join(quickstart, "go.sum")))

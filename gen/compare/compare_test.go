@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 // TestRun compares a real program, built twice. It has no loop, so that
@@ -63,7 +64,7 @@ func moduleOf(t *testing.T, files map[string]string) (dir string) {
 	}
 	files["go.sum"] = regexp.MustCompile(`(?m)^github.com/ebitengine/purego .*\n`).ReplaceAllString(string(sum), "")
 	files["go.mod"] = fmt.Sprintf("module example.com/user\n\ngo 1.26\n\nrequire (\n\tgithub.com/asyncgen/asyncgen v0.0.0\n\tgolang.org/x/sys v0.47.0 // indirect\n\tgonum.org/v1/gonum v0.17.0 // indirect\n)\n\nreplace github.com/asyncgen/asyncgen => %s\n", root)
-	dir = t.TempDir()
+	dir = sametemp.Dir(t)
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)

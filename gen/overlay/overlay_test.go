@@ -11,6 +11,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/overlay"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 const program = `package main
@@ -37,7 +38,7 @@ func main() {
 // TestOverlay: a program that is built with the overlay does what it did, and
 // a panic names the lines that the user wrote.
 func TestOverlay(t *testing.T) {
-	dir := t.TempDir()
+	dir := sametemp.Dir(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 // Root returns the folder of this module.
@@ -26,9 +28,9 @@ func Root(t testing.TB) string {
 	return ""
 }
 
-// NewModule makes a module that requires this one, in a new folder, which it returns.
+// NewModule makes a module that requires this one, in a folder of sametemp, which it returns.
 func NewModule(t testing.TB) string {
-	dir := t.TempDir()
+	dir := sametemp.Dir(t)
 	NewModuleIn(t, dir)
 	return dir
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 	"golang.org/x/tools/txtar"
 )
 
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 // runIn runs the tests while there is temp.
 func runIn(m *testing.M) int {
 	var err error
-	if temp, err = os.MkdirTemp("", "asyncgen-test"); err != nil {
+	if temp, err = sametemp.Make("goldens"); err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(temp)
