@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/overlay"
 )
@@ -23,6 +24,7 @@ const module = "github.com/asyncgen/asyncgen"
 var temp string
 
 func TestMain(m *testing.M) {
+	devicetest.QuickSim()
 	os.Exit(runIn(m))
 }
 

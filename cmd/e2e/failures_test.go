@@ -37,9 +37,9 @@ var (
 func TestFailures(t *testing.T) {
 	injected := 0
 	for s := *seed; injected < *failures; s++ {
-		injected += injectFailures(t, s)
+		injected += injectFailures(t, s, *failures-injected)
 		if t.Failed() {
-			t.Fatalf("reproduce: go test ./cmd/e2e -run TestFailures -failures 1 -seed %d", s)
+			t.Fatalf("reproduce: go test ./cmd/e2e -run TestFailures -failures 1000 -seed %d", s)
 		}
 	}
 	t.Logf("%d failures", injected)
@@ -404,8 +404,9 @@ func look(x *tensor.Tensor, i int) (err error, hash uint64) {
 }
 `
 
-// injectFailures tries the program of a seed, and returns how many failures it was exposed to.
-func injectFailures(t *testing.T, seed uint64) (injected int) {
+// injectFailures tries the program of a seed in one mode after the other, until it was exposed to most failures or
+// to all in all modes. It returns to how many.
+func injectFailures(t *testing.T, seed uint64, most int) (injected int) {
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -418,8 +419,11 @@ func injectFailures(t *testing.T, seed uint64) (injected int) {
 	}
 	bin := filepath.Join(t.TempDir(), "program"+exeSuffix())
 	buildOverlaid(t, files, bin, "./testdata/programs/random")
-	for _, device := range []string{"cpu", "sim"} {
-		for _, engine := range []string{"async", "naive", fmt.Sprintf("shuffle:%d", seed)} {
+	for _, engine := range []string{"async", fmt.Sprintf("shuffle:%d", seed), "naive"} {
+		for _, device := range []string{"cpu", "sim"} {
+			if injected >= most {
+				return injected
+			}
 			cmd := exec.Command(bin, "-sim="+fmt.Sprint(device == "sim"))
 			cmd.Env = append(os.Environ(), "ASYNCGEN_ENGINE="+engine)
 			var stderr bytes.Buffer

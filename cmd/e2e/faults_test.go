@@ -23,7 +23,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/report"
 )
 
-var faults = flag.Int("faults", 0, "how many faults TestFaults injects into each program on each device; 0: one on one device that it draws; negative: of each kind the first, the second ... until nothing goes wrong")
+var faults = flag.Int("faults", 0, "how many faults TestFaults injects into each program, as written and as rewritten, on each device; 0: one, on one device and in one of both forms, which it draws; negative: of each kind the first, the second ... until nothing goes wrong")
 
 // A left is what a program has written to FAULTS_REPORT.
 type left struct {
@@ -113,10 +113,20 @@ var endings = []string{"solve", "pagerank", "kmeans", "generate"}
 // same panic.
 func TestFaults(t *testing.T) {
 	all := buildPrograms(t)
+	forms := map[string]int{} // by the program as written, the one to take
 	for at, program := range all.names {
-		only := rand.New(rand.NewPCG(*seed, uint64(at))).IntN(2)
+		original, ok := strings.CutSuffix(program, rewrittenSuffix)
+		rng := rand.New(rand.NewPCG(*seed, uint64(at)))
+		only := rng.IntN(2)
+		if !ok {
+			forms[original] = rng.IntN(2)
+			if !slices.Contains(all.names, original+rewrittenSuffix) {
+				forms[original] = 0
+			}
+		}
+		isDrawn := ok == (forms[original] == 1)
 		for i, device := range []string{"cpu", "sim:0"} {
-			if *faults == 0 && i != only {
+			if *faults == 0 && (i != only || !isDrawn) {
 				continue
 			}
 			t.Run(program+"/"+device, func(t *testing.T) {
@@ -125,7 +135,6 @@ func TestFaults(t *testing.T) {
 				s.inject(t, rand.New(rand.NewPCG(*seed, uint64(2*at+i))))
 			})
 		}
-		original, ok := strings.CutSuffix(program, rewrittenSuffix)
 		if original == "metrics" {
 			t.Run(program+"/killed", func(t *testing.T) {
 				t.Parallel()
@@ -136,10 +145,13 @@ func TestFaults(t *testing.T) {
 			continue
 		}
 		// where commands come in order
-		for _, env := range [][]string{{"ASYNCGEN_DEVICE=sim:0"}, {"ASYNCGEN_DEVICE=cpu", "ASYNCGEN_ENGINE=naive"}} {
-			if env[0] != "ASYNCGEN_DEVICE=cpu" && slices.Contains(endings, original) {
-				continue
-			}
+		inOrder := [][]string{{"ASYNCGEN_DEVICE=sim:0"}, {"ASYNCGEN_DEVICE=cpu", "ASYNCGEN_ENGINE=naive"}}
+		if slices.Contains(endings, original) {
+			inOrder = inOrder[1:]
+		} else if *faults == 0 {
+			inOrder = inOrder[only : only+1]
+		}
+		for _, env := range inOrder {
 			t.Run(original+" and rewritten/"+env[0], func(t *testing.T) {
 				t.Parallel()
 				a, b := &sweep{bin: all.bin, program: original, env: env}, &sweep{bin: all.bin, program: program, env: env}

@@ -20,12 +20,17 @@ import (
 )
 
 var (
+	everyMode = flag.Bool("every-mode", false, "run every program in every mode of the engine on the simulated device, too; without the flag those of severalThreads alone")
+
 	update = flag.Bool("update", false, "rewrite golden files")
 	server = flag.String("server", "", "the server that TestServer runs: testdata/programs/server, built with the race detector; without the flag it is built without")
 )
 
+// severalThreads are the programs with goroutines or several devices of their own, or that ask what is known.
+var severalThreads = []string{"barriers", "metrics", "parallel", "server"}
+
 // TestPrograms runs every example program at its small size on every device and
-// in every mode of the engine: its standard output is its golden file. A
+// in every mode of the engine, see -every-mode: its standard output is its golden file. A
 // program prints nothing there that may differ: how long something takes goes
 // to standard error.
 func TestPrograms(t *testing.T) {
@@ -41,6 +46,9 @@ func TestPrograms(t *testing.T) {
 			{"cpu", "async"}, {"cpu", "naive"}, {"cpu", "shuffle:1"},
 			{"sim:0", "async"}, {"sim:0", "naive"}, {"sim:0", "shuffle:1"},
 		} {
+			if !*everyMode && c.device != "cpu" && c.engine != "async" && !slices.Contains(severalThreads, name) {
+				continue
+			}
 			t.Run(name+"/"+c.device+"/"+c.engine, func(t *testing.T) {
 				if c.device != "cpu" || c.engine != "async" {
 					t.Parallel() // after the golden file is there

@@ -4,10 +4,12 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
@@ -15,6 +17,11 @@ import (
 )
 
 var seed = flag.Uint64("seed", 1, "seed of the randomised tests")
+
+func TestMain(m *testing.M) {
+	devicetest.QuickSim()
+	os.Exit(m.Run())
+}
 
 // newRand returns a random number generator for one test, and logs how to get the same numbers again.
 func newRand(t *testing.T) *rand.Rand {
