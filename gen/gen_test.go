@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
@@ -47,34 +48,34 @@ func generate(t testing.TB, dir string, patterns ...string) (*gen.Result, error)
 	return gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: patterns})
 }
 
+// programPatterns are the programs of the repository, and what newcomers write.
+var programPatterns = []string{"./testdata/programs/...", "./gen/testdata/newcomer"}
+
+// generatePrograms rewrites all of programPatterns.
+func generatePrograms() (*gen.Result, error) {
+	return gen.Generate(context.Background(), gen.Config{Dir: "..", Patterns: programPatterns, All: true})
+}
+
+// programsInPlace is what generatePrograms returns the first time.
+var programsInPlace = sync.OnceValues(generatePrograms)
+
 // TestPrograms: every function of the programs of the repository goes through
 // the generator. The output compiles, or it would not be there; it is the same
 // bytes each time, however many threads there are; and its own output has
 // nothing left to rewrite.
 func TestPrograms(t *testing.T) {
-	entries, err := os.ReadDir("../testdata/programs")
+	first, err := programsInPlace()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var patterns []string
-	for _, e := range entries {
-		if e.IsDir() {
-			patterns = append(patterns, "./testdata/programs/"+e.Name())
-		}
-	}
-	all := func() *gen.Result {
-		r, err := gen.Generate(context.Background(), gen.Config{Dir: gentest.Root(t), Patterns: patterns, All: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	first := all()
 	if len(first.Files) == 0 {
 		t.Error("nothing to rewrite in the programs")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	second := all()
+	second, err := generatePrograms()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !slices.EqualFunc(first.Files, second.Files, func(a, b gen.File) bool { return a.Path == b.Path && bytes.Equal(a.Text, b.Text) }) {
 		t.Error("two runs give different files")
 	}

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
+	"go/importer"
+	"go/parser"
 	"go/token"
+	"go/types"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,7 +19,6 @@ import (
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/lint"
-	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
@@ -39,11 +42,11 @@ var deferredRead = regexp.MustCompile(`^(AG10[1-6]|AG118|AG120) applied R\d+: (.
 func TestLinter(t *testing.T) {
 	dir := gentest.Root(t)
 	cfg := &packages.Config{
-		Mode: packages.LoadSyntax | packages.NeedModule, Dir: dir, Fset: token.NewFileSet(), Overlay: make(map[string][]byte), Context: t.Context(),
+		Mode: packages.LoadFiles | packages.LoadImports | packages.NeedDeps | packages.NeedExportFile | packages.NeedTypesSizes | packages.NeedModule,
+		Dir:  dir, Fset: token.NewFileSet(), Overlay: make(map[string][]byte), Context: t.Context(),
 	}
-	patterns := []string{"./testdata/programs/...", "./gen/testdata/newcomer"}
 	remarks := goldenRemarks(t, cfg.Overlay)
-	result, err := gen.Generate(t.Context(), gen.Config{Dir: dir, Patterns: patterns, All: true})
+	result, err := programsInPlace()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,7 @@ func TestLinter(t *testing.T) {
 	for _, path := range newcomers {
 		cfg.Overlay[filepath.Join(dir, "gen", path)] = unmarked(read(t, path))
 	}
-	found := lintFiles(t, cfg, append(patterns, "./gen/testdata/linted/..."))
+	found := lintFiles(t, cfg, append(slices.Clone(programPatterns), "./gen/testdata/linted/..."))
 
 	silent := silentReads(t)
 	deferred := 0
@@ -162,11 +165,9 @@ func lintFiles(t *testing.T, cfg *packages.Config, patterns []string) lintedFile
 	if err != nil {
 		t.Fatal(err)
 	}
+	addTypes(t, cfg, pkgs)
 	files := make(lintedFiles)
 	for _, p := range pkgs {
-		for _, err := range p.Errors {
-			t.Error(err)
-		}
 		for _, file := range p.Syntax {
 			path := p.Fset.Position(file.Pos()).Filename
 			source, ok := cfg.Overlay[path]
@@ -197,6 +198,41 @@ func lintFiles(t *testing.T, cfg *packages.Config, patterns []string) lintedFile
 		}
 	}
 	return files
+}
+
+// addTypes gives the packages their syntax and types. What they import has the types that the compiler has written: where
+// a file is replaced by another text, go/packages would take all from source.
+func addTypes(t *testing.T, cfg *packages.Config, pkgs []*packages.Package) {
+	exported := make(map[string]string)
+	packages.Visit(pkgs, nil, func(p *packages.Package) { exported[p.PkgPath] = p.ExportFile })
+	imported := importer.ForCompiler(cfg.Fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exported[path]) })
+	for _, p := range pkgs {
+		for _, err := range p.Errors {
+			t.Error(err)
+		}
+		for _, path := range p.CompiledGoFiles {
+			var text any // nil: what is in the file
+			if other, ok := cfg.Overlay[path]; ok {
+				text = other
+			}
+			file, err := parser.ParseFile(cfg.Fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Syntax = append(p.Syntax, file)
+		}
+		p.TypesInfo = &types.Info{
+			Types: make(map[ast.Expr]types.TypeAndValue), Defs: make(map[*ast.Ident]types.Object), Uses: make(map[*ast.Ident]types.Object),
+			Implicits: make(map[ast.Node]types.Object), Instances: make(map[*ast.Ident]types.Instance), Scopes: make(map[ast.Node]*types.Scope),
+			Selections: make(map[*ast.SelectorExpr]*types.Selection), FileVersions: make(map[*ast.File]string),
+		}
+		check := types.Config{Importer: imported, Sizes: p.TypesSizes, GoVersion: "go" + p.Module.GoVersion}
+		var err error
+		if p.Types, err = check.Check(p.PkgPath, cfg.Fset, p.Syntax, p.TypesInfo); err != nil {
+			t.Fatal(err)
+		}
+		p.Fset, p.Imports = cfg.Fset, nil // there are no facts about what has no syntax
+	}
 }
 
 // silentReads are the reads in silent.txt, none of which has been met.
