@@ -48,7 +48,6 @@ gen/commit.go os.CreateTemp                       beside a file of ours; below t
 gen/commit.go os.Rename                           over a file of ours, or nothing
 gen/compare/compare.go os.MkdirTemp               a new folder
 gen/internal/fuzz/fuzz.go os.MkdirAll             in a new folder
-gen/internal/fuzz/fuzz.go os.MkdirTemp            a new folder
 gen/internal/fuzz/fuzz.go os.WriteFile            in a new folder
 gen/internal/gentest/gentest.go os.MkdirAll       in a folder of a test
 gen/internal/gentest/gentest.go os.WriteFile      in a folder of a test

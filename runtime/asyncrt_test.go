@@ -6,20 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
-	"github.com/asyncgen/asyncgen/device/devicetest"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
-
-func TestMain(m *testing.M) {
-	devicetest.QuickSim()
-	os.Exit(m.Run())
-}
 
 func ExampleTry() {
 	x, zero := tensor.From([]int64{7}), tensor.From([]int64{0})

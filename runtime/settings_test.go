@@ -6,7 +6,14 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/device/devicetest"
 )
+
+func TestMain(m *testing.M) {
+	devicetest.QuickSim()
+	os.Exit(m.Run())
+}
 
 // A program with a wrong setting ends with one line on standard error that names the variable.
 func TestSettings(t *testing.T) {

@@ -43,6 +43,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
 // A Config says what to try.
@@ -287,7 +288,7 @@ func newRewritten(ctx context.Context, root string, programs []*program) (b *bat
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "asyncgen-fuzz-")
+	dir, err := sametemp.Make(fmt.Sprint("fuzz-", programs[0].seed))
 	if err != nil {
 		return nil, err
 	}
