@@ -200,8 +200,8 @@ func lintFiles(t *testing.T, cfg *packages.Config, patterns []string) lintedFile
 	return files
 }
 
-// addTypes gives the packages their syntax and types. What they import has the types that the compiler has written: where
-// a file is replaced by another text, go/packages would take all from source.
+// addTypes gives the packages their syntax and types. What they import has the types that the compiler has written:
+// where a file is replaced by another text, go/packages would take all from source.
 func addTypes(t *testing.T, cfg *packages.Config, pkgs []*packages.Package) {
 	exported := make(map[string]string)
 	packages.Visit(pkgs, nil, func(p *packages.Package) { exported[p.PkgPath] = p.ExportFile })

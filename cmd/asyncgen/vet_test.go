@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +21,9 @@ func TestMain(m *testing.M) {
 	if analysis.IsUnit(os.Args[1:]) {
 		analysis.Unit()
 	}
+	// Types and syntax live as long as a test or a go command does.
+	debug.SetGCPercent(400)
+	os.Setenv("GOGC", "400")
 	os.Exit(m.Run())
 }
 
