@@ -98,6 +98,7 @@ gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/rew
 gen/internal/gentest: gen internal/sametemp golang.org/x/tools/...
 # The interpreter among the judges has nothing to do with the library that it judges.
 gen/internal/fuzz: gen gen/internal/load internal/sametemp
+gen/internal/fuzz: gen gen/rewrite
 gen/overlay:       gen
 gen/compare:       gen gen/overlay device/report analysis/tensorapi
 # The generated pages of the docs are written by a program of their own.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/rewrite"
 )
 
 // An Explanation is what asyncgen explain says about a code.
@@ -20,9 +21,9 @@ type Explanation struct {
 	Wrong, Right string
 }
 
-// Explain returns the explanation of a code: "AG201".
-func Explain(code string) (Explanation, bool) {
-	i := slices.IndexFunc(explanations, func(e Explanation) bool { return string(e.Code) == code })
+// Explain returns the explanation of a code, "AG201", or of a rewrite, "defer-sum".
+func Explain(name string) (Explanation, bool) {
+	i := slices.IndexFunc(explanations, func(e Explanation) bool { return string(e.Code) == name || name != "" && e.Rewrite() == name })
 	if i < 0 {
 		return Explanation{}, false
 	}
@@ -32,11 +33,22 @@ func Explain(code string) (Explanation, bool) {
 // Explanations returns the explanations of all codes, in order.
 func Explanations() []Explanation { return slices.Clone(explanations) }
 
+// Rewrite is the name of the rewrite that the remark is about when it was made, as in off=defer-sum; or "".
+func (e Explanation) Rewrite() string {
+	if i := slices.IndexFunc(rewrite.Pipeline, func(r *rewrite.Rewrite) bool { return r.Code == e.Code }); i >= 0 {
+		return rewrite.Pipeline[i].Name
+	}
+	return ""
+}
+
 // String is the page that a user reads.
 func (e Explanation) String() string {
 	first, second := e.captions()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n\n%s\n", e.Code, e.Title, strings.TrimSpace(e.Text))
+	if name := e.Rewrite(); name != "" {
+		fmt.Fprintf(&b, "\nSwitched off for a function: //asyncgen:kernel off=%s\n", name)
+	}
 	for _, part := range []struct{ title, code string }{{first, e.Wrong}, {second, e.Right}} {
 		if part.code != "" {
 			fmt.Fprintf(&b, "\n%s\n\n\t%s\n", part.title, strings.ReplaceAll(strings.TrimSpace(part.code), "\n", "\n\t"))
@@ -880,7 +892,7 @@ func F(p *nn.Param, xs []*tensor.Tensor) (steepest *tensor.Tensor) {
 		`
 The directive says off= with the rewrite that the statement needs.`,
 		`
-//asyncgen:kernel off=R2
+//asyncgen:kernel off=defer-sum
 func F(xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
 		total += x.Sum().Item()

@@ -94,7 +94,7 @@ func NoPackage(word string) string { return load.NoPackage(word) }
 // wrong with the packages or their directives; that something can't be
 // rewritten is a remark.
 func Generate(ctx context.Context, c Config) (*Result, error) {
-	prog, err := load.Load(ctx, load.Config{Dir: c.Dir, Env: c.Env, BuildFlags: c.BuildFlags, Patterns: c.Patterns, Deps: c.All})
+	prog, err := load.Load(ctx, load.Config{Dir: c.Dir, Env: c.Env, BuildFlags: c.BuildFlags, Patterns: c.Patterns, Deps: c.All, Off: rewrite.MayOff})
 	if err != nil {
 		return nil, err
 	}

@@ -264,7 +264,10 @@ func TestBadInput(t *testing.T) {
 		"bad name":            {"package p\n\n//asyncgen:kernel name=a-b\nfunc F() {}\n", "name=a-b: not an identifier"},
 		"tested as nothing":   {"package p\n\n//asyncgen:kernel test=int\nfunc F[T any]() {}\n", "test=int: want type arguments for F: F[…]"},
 		"tested as another":   {"package p\n\ntype G[T any] int\n\n//asyncgen:kernel test=F[int]\nfunc (G[T]) F() {}\n", "test=F[int]: want type arguments for G: G[…]"},
-		"bad rewrite":         {"package p\n\n//asyncgen:kernel off=R99\nfunc F() {}\n", "off=R99: there is no such rewrite"},
+		"bad rewrite":         {"package p\n\n//asyncgen:kernel off=R99\nfunc F() {}\n", "off=R99: there is no such rewrite; there are "},
+		"misspelt rewrite":    {"package p\n\n//asyncgen:kernel off=defer-sums\nfunc F() {}\n", "off=defer-sums: there is no such rewrite: did you mean defer-sum?"},
+		"number of a rewrite": {"package p\n\n//asyncgen:kernel off=hoist,R4\nfunc F() {}\n", "off=R4: rewrites have names now: this is off=defer-print"},
+		"number of several":   {"package p\n\n//asyncgen:kernel off=R15\nfunc F() {}\n", "off=R15: rewrites have names now: this is off=batch-rows,map-rows"},
 		"no such parameter":   {"package p\n\n//asyncgen:kernel output=report\nfunc F(show func()) {}\n", "output=report: F has no such parameter"},
 		"not of a parameter":  {"package p\n\n//asyncgen:kernel outptu=show\nfunc F(show func()) {}\n", "no option \"outptu=show\": did you mean output?"},
 		"bad effect":          {"package p\n\n//asyncgen:effects outptu\nfunc F() {}\n", "knows output, input, device, stamps, builds, formats, changes, none, not \"outptu\": did you mean output?"},
@@ -406,7 +409,7 @@ func TestVendor(t *testing.T) {
 func TestStrict(t *testing.T) {
 	dir := gentest.NewModule(t)
 	source := kernelSource + `
-//asyncgen:kernel strict off=R11
+//asyncgen:kernel strict off=speculate
 func Exit(xs []*tensor.Tensor) int {
 	for i, x := range xs {
 		if x.Sum().Item() > 1 {
@@ -416,7 +419,7 @@ func Exit(xs []*tensor.Tensor) int {
 	return -1
 }
 
-//asyncgen:kernel off=R11
+//asyncgen:kernel off=speculate
 func Lax(xs []*tensor.Tensor) int {
 	for i, x := range xs {
 		if x.Sum().Item() > 1 {

@@ -34,7 +34,7 @@ var reasons = map[string]bool{
 }
 
 // deferredRead are the codes of remarks about reads that come later than as written.
-var deferredRead = regexp.MustCompile(`^(AG10[1-6]|AG118|AG120) applied R\d+: (.*?) (is|are|reads|decides) `)
+var deferredRead = regexp.MustCompile(`^(AG10[1-6]|AG118|AG120) applied [\w-]+: (.*?) (is|are|reads|decides) `)
 
 // TestLinter holds what the generator rewrites, in its golden files, the example programs and what
 // newcomers write, against what the linter reports. Each read that is deferred is a finding, or

@@ -20,8 +20,8 @@ nor the fixes touch what uses it.
 // explain prints the page of a rule or of a remark.
 func explain(ctx context.Context, e *env, args []string) int {
 	fs := e.flags("explain", `Explain prints what a code means, with examples: AT001 of a finding of
-"asyncgen vet", AG201 of a remark of the generator. Without a code it lists
-them all.`)
+"asyncgen vet", AG201 of a remark of the generator, defer-sum of a rewrite. Without
+a code it lists them all.`)
 	all := fs.Bool("all", false, "print the pages of all rules and remarks")
 	if code, ok := e.parse(fs, args); !ok {
 		return code
@@ -42,7 +42,11 @@ them all.`)
 	case 0:
 		fmt.Fprintf(e.stdout, "Findings of \"asyncgen vet\":\n%s\nRemarks of the generator:\n", ruleTable())
 		for _, page := range gen.Explanations() {
-			fmt.Fprintf(e.stdout, "  %s  %s\n", page.Code, page.Title)
+			name := ""
+			if page.Rewrite() != "" {
+				name = " (" + page.Rewrite() + ")"
+			}
+			fmt.Fprintf(e.stdout, "  %s  %s%s\n", page.Code, page.Title, name)
 		}
 		return exitOK
 	case 1:
@@ -50,7 +54,7 @@ them all.`)
 		return e.trouble("explain: one code at a time")
 	}
 	code := strings.ToUpper(fs.Arg(0))
-	if page, ok := gen.Explain(code); ok {
+	if page, ok := explanation(fs.Arg(0)); ok {
 		fmt.Fprint(e.stdout, page)
 		return exitOK
 	}
@@ -66,6 +70,14 @@ them all.`)
 		known = append(known, string(page.Code))
 	}
 	return e.trouble("explain: there is no code %q%s; \"asyncgen explain\" lists them", code, lint.DidYouMean(code, known))
+}
+
+// explanation is the page of the remark with a code, in capitals or not, or of a rewrite with a name.
+func explanation(name string) (gen.Explanation, bool) {
+	if page, ok := gen.Explain(strings.ToUpper(name)); ok {
+		return page, true
+	}
+	return gen.Explain(strings.ToLower(name))
 }
 
 // ruleTable is one line for each rule of vet: its code, its severity, whether it has

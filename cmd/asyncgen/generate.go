@@ -14,7 +14,7 @@ import (
 func generate(ctx context.Context, e *env, args []string) int {
 	fs := e.flags("generate", `Generate writes, for every function marked with
 
-	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=R4] [test=F[int]] [strict]
+	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=defer-print] [test=F[int]] [strict]
 
 a version that does not wait in its loops, into a file next to the one where
 the function stands: train.go gets train_async.go, and Train gets TrainAsync.

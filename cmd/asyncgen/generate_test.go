@@ -58,7 +58,7 @@ func sum(xs []*tensor.Tensor) (total float64) {
 	return total
 }
 
-//asyncgen:kernel off=R11
+//asyncgen:kernel off=speculate
 func first(xs []*tensor.Tensor) int {
 	for i, x := range xs {
 		if x.Sum().Item() > 1 {
@@ -85,7 +85,7 @@ func TestGenerate(t *testing.T) {
 	if stdout, _, code := asyncgen(t, "-check"); code != exitOK || stdout != "" {
 		t.Errorf("-check of a fresh file exits with %d:\n%s", code, stdout)
 	}
-	if _, stderr, code := asyncgen(t, "-v"); code != exitOK || !strings.Contains(stderr, "main.go:16:12: AG102 applied R2: ") {
+	if _, stderr, code := asyncgen(t, "-v"); code != exitOK || !strings.Contains(stderr, "main.go:16:12: AG102 applied defer-sum: ") {
 		t.Errorf("-v exits with %d:\n%s", code, stderr)
 	}
 	if _, _, code := asyncgen(t, "-strict"); code != exitFindings {
@@ -178,9 +178,16 @@ func TestExplain(t *testing.T) {
 	if stdout, _, exit := asyncgen(t, "explain", "at001"); exit != exitOK || !strings.HasPrefix(stdout, "AT001: ") || !strings.Contains(stdout, "With another library") {
 		t.Errorf("explain at001 exits with %d:\n%s", exit, stdout)
 	}
+	if stdout, _, exit := asyncgen(t, "explain", "Defer-Sum"); exit != exitOK || !strings.HasPrefix(stdout, "AG102: ") || !strings.Contains(stdout, "off=defer-sum\n") {
+		t.Errorf("explain Defer-Sum exits with %d:\n%s", exit, stdout)
+	}
 	list, _, exit := asyncgen(t, "explain")
 	for _, page := range gen.Explanations() {
-		if exit != exitOK || !strings.Contains(list, fmt.Sprintf("\n  %s  %s\n", page.Code, page.Title)) {
+		line := fmt.Sprintf("\n  %s  %s\n", page.Code, page.Title)
+		if page.Rewrite() != "" {
+			line = fmt.Sprintf("\n  %s  %s (%s)\n", page.Code, page.Title, page.Rewrite())
+		}
+		if exit != exitOK || !strings.Contains(list, line) {
 			t.Errorf("explain does not list %s, and exits with %d:\n%s", page.Code, exit, list)
 		}
 	}

@@ -136,7 +136,7 @@ func madeUp() *Result {
 		Args:      []string{"-small"},
 		Machine:   "plan9/mips, 3 CPUs, go1.99",
 		Count:     3,
-		Rewritten: []string{"train.go:12: train: R1 R2"},
+		Rewritten: []string{"train.go:12: train: defer-read defer-sum"},
 		Refused:   []string{"train.go:40:3: AG203 refused\n  because"},
 		Devices: []*Device{
 			{Name: "cpu", Original: original, Rewritten: rewritten, Lines: 12, Notes: []string{"a note"}},

@@ -7,13 +7,14 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Accumulate is R2: a sum, product or the like grows by a value. The host adds
+// Accumulate is defer-sum: a sum, product or the like grows by a value. The host adds
 // the same numbers in the same order and precision, so that the bits are the
 // same; the device never adds for it.
 //
 //	total += loss.Item()    later.Do(func() { total += lossAt.Item() })
 var Accumulate = &Rewrite{
-	ID:   "R2",
+	Name: "defer-sum",
+	Was:  "R2",
 	Code: plan.DeferredSum,
 	Does: "is added when it has arrived, in the same order",
 	Matches: func(s *plan.Stmt) bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Choice is R10: a value decides what becomes of tensors, or of numbers that stay on the
+// Choice is device-select: a value decides what becomes of tensors, or of numbers that stay on the
 // device. The device computes both, and chooses.
 //
 //	norm := g.Norm().Item()         norm := g.Norm().F64()
@@ -28,7 +28,8 @@ import (
 // can't fail on values, and cost little. What else the sides do, the host does in a statement of
 // its own: see divided.go.
 var Choice = &Rewrite{
-	ID:   "R10",
+	Name: "device-select",
+	Was:  "R10",
 	Code: plan.ChosenThere,
 	Does: "is a choice of the device, which computes both",
 }
@@ -706,7 +707,7 @@ func (r *restater) chosenRemarks() (applied []plan.Remark) {
 		for _, v := range c.vars {
 			names = append(names, v.Name())
 		}
-		applied = append(applied, plan.Remark{Code: Choice.Code, Rule: Choice.ID, Verdict: plan.Applied, Pos: r.f.Position(s.Pos()), Function: r.f.Decl.Name.Name,
+		applied = append(applied, plan.Remark{Code: Choice.Code, Rule: Choice.Name, Verdict: plan.Applied, Pos: r.f.Position(s.Pos()), Function: r.f.Decl.Name.Name,
 			Message: "what becomes of " + strings.Join(names, ", ") + " " + Choice.Does})
 	}
 	return applied

@@ -53,7 +53,7 @@ func waits(remarks []plan.Remark) (n int) {
 // deferred plans what runs later in f as it stands.
 func deferred(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
 	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: window(kernel), Ahead: ahead(kernel), Refusals: make(map[ast.Stmt]plan.Code)}}
-	f.Lifts = !slices.Contains(p.kernel.Off, Lifted.ID)
+	f.Lifts = !slices.Contains(p.kernel.Off, Lifted.Name)
 	p.statements(f.Decl.Body.List)
 	p.keeps()
 	if len(p.d.Laters) == 0 && len(p.d.Keeps) == 0 {
@@ -631,8 +631,8 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 		return r
 	}
 	for _, rw := range Pipeline {
-		if len(u.Reads) > 0 && rw.Matches != nil && rw.Matches(u.Stmt) && slices.Contains(a.kernel.Off, rw.ID) {
-			return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + rw.ID}}
+		if len(u.Reads) > 0 && rw.Matches != nil && rw.Matches(u.Stmt) && slices.Contains(a.kernel.Off, rw.Name) {
+			return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + rw.Name}}
 		}
 	}
 	return a.entangled(u)

@@ -11,7 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Exit is R11: a value decides whether the loop goes on. The loop runs on
+// Exit is speculate: a value decides whether the loop goes on. The loop runs on
 // without it, and the decision comes when the value has arrived. If the loop
 // was to end, what was done since is dropped, and variables and cells get back
 // what they held. What runs past the end must do no harm: see past.go.
@@ -21,7 +21,8 @@ import (
 //	}                             	return end.x, end.k
 //	                              }
 var Exit = &Rewrite{
-	ID:   "R11",
+	Name: "speculate",
+	Was:  "R11",
 	Code: plan.RunsPast,
 	Does: "decides when it has arrived, and the loop runs on until then",
 	Matches: func(s *plan.Stmt) bool {
@@ -55,8 +56,8 @@ func (a *attempt) noExit(u *plan.Unit) *plan.Reason {
 	if a.loop.IsCall {
 		return a.noReturn(u)
 	}
-	if slices.Contains(a.kernel.Off, Exit.ID) {
-		return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + Exit.ID}}
+	if slices.Contains(a.kernel.Off, Exit.Name) {
+		return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + Exit.Name}}
 	}
 	if a.harm != nil {
 		return a.harm
@@ -119,7 +120,7 @@ func isBreakable(s *plan.Stmt) bool {
 // that needs values is tested in the body; nil if there is no such part.
 func (a *attempt) split() *attempt {
 	n, ok := a.loop.Inner().(*ast.ForStmt)
-	if !ok || n.Cond == nil || slices.Contains(a.kernel.Off, Exit.ID) {
+	if !ok || n.Cond == nil || slices.Contains(a.kernel.Off, Exit.Name) {
 		return nil
 	}
 	parts := plan.Conjuncts(n.Cond)

@@ -6,7 +6,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Guarded is R5: the look at a value is under a condition that needs none. The
+// Guarded is defer-guarded: the look at a value is under a condition that needs none. The
 // condition stays where it is, unless the statement before reads the same
 // tensor anyway. An iteration for which it is false runs what has arrived.
 //
@@ -17,7 +17,8 @@ import (
 //	                                	later.Do(func() { fmt.Println(lossAt.Item()) })
 //	                                }
 var Guarded = &Rewrite{
-	ID:   "R5",
+	Name: "defer-guarded",
+	Was:  "R5",
 	Code: plan.DeferredGuarded,
 	Does: "is read only where the condition holds, when it has arrived",
 	Matches: func(s *plan.Stmt) bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Hoist is R6: a value that is the same in all iterations, and that the loop needs at
+// Hoist is the rewrite hoist: a value that is the same in all iterations, and that the loop needs at
 // once, is read where it is needed first. No iteration after that waits or copies.
 //
 //	for _, x := range xs {              scaleItem := sync.OnceValue(scale.Item)
@@ -16,7 +16,8 @@ import (
 //		total += y.Sum().Item()         	y := x.MulScalar(scaleItem())
 //	}                                   	…
 var Hoist = &Rewrite{
-	ID:   "R6",
+	Name: "hoist",
+	Was:  "R6",
 	Code: plan.HoistedRead,
 	Does: "is read once, where the loop needs it first",
 }
@@ -27,7 +28,7 @@ var hoistable = []string{"Item", "ItemInt"}
 // hoist tries a loop that was refused again, with its reads of tensors that it does not
 // change taken once. It returns nil if that does not help.
 func (p *planner) hoist(loop, outermost *plan.Stmt) (*attempt, *plan.Region) {
-	if slices.Contains(p.kernel.Off, Hoist.ID) {
+	if slices.Contains(p.kernel.Off, Hoist.Name) {
 		return nil, nil
 	}
 	e, reads := loop.Total()

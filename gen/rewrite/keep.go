@@ -12,7 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Kept is R15 where nobody looks at what a loop computes of one row after the other: it is kept, in
+// Kept is map-rows: nobody looks at what a loop computes of one row after the other. It is kept, in
 // a list, in a sum, or for a read of something else that is made of it. The loop stays, and takes
 // the rows of what is computed at once.
 //
@@ -30,14 +30,15 @@ import (
 // for it. What has to be proved is that the function only computes, and that what it uses stays the
 // same while the loop runs.
 var Kept = &Rewrite{
-	ID:   Batched.ID,
+	Name: "map-rows",
+	Was:  "R15",
 	Code: plan.KeptTogether,
 	Does: "is computed for all rows at once",
 }
 
 // keeps plans for all loops of the function. What d puts off is left alone.
 func (p *planner) keeps() {
-	if slices.Contains(p.kernel.Off, Kept.ID) || p.f.Goto() != nil || p.f.Unsafe() != nil {
+	if slices.Contains(p.kernel.Off, Kept.Name) || p.f.Goto() != nil || p.f.Unsafe() != nil {
 		return
 	}
 	late, takes, changes := p.put()
@@ -53,7 +54,7 @@ func (p *planner) keeps() {
 			keep.Detach = detach()
 			p.d.Keeps = append(p.d.Keeps, keep)
 			for _, e := range keep.Places {
-				p.remarks = append(p.remarks, plan.Remark{Code: Kept.Code, Rule: Kept.ID, Verdict: plan.Applied, Pos: p.f.Position(e.Pos()),
+				p.remarks = append(p.remarks, plan.Remark{Code: Kept.Code, Rule: Kept.Name, Verdict: plan.Applied, Pos: p.f.Position(e.Pos()),
 					Function: p.f.Decl.Name.Name, Message: types.ExprString(e) + " " + Kept.Does})
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Lifted is R18: the read is in a function that the loop calls, and makes what
+// Lifted is split-call: the read is in a function that the loop calls, and makes what
 // the function returns. A variant of the function does what comes before the
 // read, and returns a function that does the rest.
 //
@@ -22,7 +22,8 @@ import (
 //		return func() float64 { return meanAt.Item() }
 //	}
 var Lifted = &Rewrite{
-	ID:   "R18",
+	Name: "split-call",
+	Was:  "R18",
 	Code: plan.LiftedRead,
 	Does: "reads when the values have arrived: its first half is called in its place",
 }

@@ -6,13 +6,14 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Print is R4: a value is printed or logged. Everything else that writes to
+// Print is defer-print: a value is printed or logged. Everything else that writes to
 // the outside in the loop goes with it, so that the output is the same, byte
 // for byte, in the same order.
 //
 //	fmt.Println(loss)    later.Do(func() { fmt.Println(lossAt) })
 var Print = &Rewrite{
-	ID:   "R4",
+	Name: "defer-print",
+	Was:  "R4",
 	Code: plan.DeferredPrint,
 	Does: "is printed when it has arrived, in the same order",
 	Matches: func(s *plan.Stmt) bool {

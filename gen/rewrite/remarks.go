@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
@@ -136,7 +137,9 @@ func (a *attempt) applied(window int) []plan.Remark {
 	add := func(code plan.Code, rule string, pos token.Pos, message string) {
 		rs = append(rs, plan.Remark{Code: code, Rule: rule, Verdict: plan.Applied, Pos: a.position(pos), Function: a.f.Decl.Name.Name, Message: message})
 	}
-	add(Bound.Code, Bound.ID, a.loop.Node.Pos(), "the loop "+fmt.Sprintf(Bound.Does, window))
+	if !slices.Contains(a.kernel.Off, Bound.Name) {
+		add(Bound.Code, Bound.Name, a.loop.Node.Pos(), "the loop "+fmt.Sprintf(Bound.Does, window))
+	}
 	for _, u := range a.units {
 		if r, ok := a.now[u.Stmt]; ok && (len(u.Reads) > 0 || a.matters(u)) {
 			rs = append(rs, a.refusal(u.Stmt, r))
@@ -144,7 +147,7 @@ func (a *attempt) applied(window int) []plan.Remark {
 		}
 		if a.undone[u.Stmt] && !a.stays(u) && (!a.late[u] || len(u.Reads) > 0) {
 			if c := a.shownMemory(a.ahead(u)); c.Pos.IsValid() {
-				add(Undone.Code, Undone.ID, c.Pos, "it "+c.Text+" "+Undone.Does)
+				add(Undone.Code, Undone.Name, c.Pos, "it "+c.Text+" "+Undone.Does)
 			}
 		}
 		if !a.late[u] {
@@ -157,12 +160,12 @@ func (a *attempt) applied(window int) []plan.Remark {
 			for _, r := range s.Reads {
 				if u.Whole || s == u.Stmt {
 					rw := of(s)
-					add(rw.Code, rw.ID, r.Expr.Pos(), r.What()+" "+rw.Does)
+					add(rw.Code, rw.Name, r.Expr.Pos(), r.What()+" "+rw.Does)
 					if b := batchRule(r); b != nil {
-						add(b.Code, b.ID, r.Expr.Pos(), r.What()+" "+b.Does)
+						add(b.Code, b.Name, r.Expr.Pos(), r.What()+" "+b.Does)
 					}
 					if r.Lift != nil {
-						add(Lifted.Code, Lifted.ID, r.Expr.Pos(), r.What()+" "+Lifted.Does)
+						add(Lifted.Code, Lifted.Name, r.Expr.Pos(), r.What()+" "+Lifted.Does)
 					}
 				}
 			}
@@ -171,18 +174,18 @@ func (a *attempt) applied(window int) []plan.Remark {
 			}
 		}
 		if a.isExit(u) && len(u.Reads) == 0 {
-			add(Exit.Code, Exit.ID, u.Stmt.Node.Pos(), "the end of the loop is decided when the values have arrived, and the loop runs on until then")
+			add(Exit.Code, Exit.Name, u.Stmt.Node.Pos(), "the end of the loop is decided when the values have arrived, and the loop runs on until then")
 		}
 		if c := u.Effects.Stamps; c != nil {
-			add(plan.LaterStamp, "R4", c.Pos, "the time in the log is that of the deferred call")
+			add(plan.LaterStamp, of(u.Stmt).Name, c.Pos, "the time in the log is that of the deferred call")
 		}
 		if c := u.Effects.Clock; c != nil {
-			add(plan.LaterClock, "R4", c.Pos, "the clock is read when the value has arrived")
+			add(plan.LaterClock, of(u.Stmt).Name, c.Pos, "the clock is read when the value has arrived")
 		}
 	}
 	for call := range a.f.Hoisted {
 		if a.loop.Node.Pos() <= call.Pos() && call.Pos() < a.loop.Node.End() {
-			add(Hoist.Code, Hoist.ID, call.Pos(), types.ExprString(call)+" "+Hoist.Does)
+			add(Hoist.Code, Hoist.Name, call.Pos(), types.ExprString(call)+" "+Hoist.Does)
 		}
 	}
 	for s := range a.loop.All {

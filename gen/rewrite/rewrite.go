@@ -7,12 +7,18 @@
 package rewrite
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
 // A Rewrite is one kind of change to a loop.
 type Rewrite struct {
-	ID   string    // "R1", as in off=R1
+	Name string    // as in off=defer-sum
+	Was  string    // what it was called before it had a name
 	Code plan.Code // of the remark when it was made
 	Does string    // completes "loss.Item() …" in that remark
 
@@ -35,10 +41,39 @@ var Pipeline = []*Rewrite{
 	Scalar,
 	WholeSlice,
 	Batched,
+	Kept,
 	Lifted,
 	Hoist,
 	Undone,
 	Bound,
+}
+
+// Names are the names of all rewrites.
+func Names() (names []string) {
+	for _, r := range Pipeline {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// MayOff returns what is wrong with name as that of a rewrite that is switched off, or nil.
+func MayOff(name string) error {
+	var now []string // the names of what was called that
+	for _, r := range Pipeline {
+		switch name {
+		case r.Name:
+			return nil
+		case r.Was:
+			now = append(now, r.Name)
+		}
+	}
+	if now != nil {
+		return fmt.Errorf("rewrites have names now: this is off=%s", strings.Join(now, ","))
+	}
+	if near := load.DidYouMean(name, Names()); near != "" {
+		return errors.New("there is no such rewrite" + near)
+	}
+	return fmt.Errorf("there is no such rewrite; there are %s", strings.Join(Names(), ", "))
 }
 
 // of returns the rewrite that puts off s.

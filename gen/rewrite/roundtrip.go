@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// RoundTrip is R9: a value is read, the host computes with it, and the result goes
+// RoundTrip is device-scalar: a value is read, the host computes with it, and the result goes
 // back to the device. The device computes with it instead, in float64 and
 // rounding as often, which gives the same bits: see [asyncrt.F64].
 //
@@ -26,7 +26,8 @@ import (
 // be there yet, and what then still looks at them comes later like any
 // other statement that looks at values.
 var RoundTrip = &Rewrite{
-	ID:   "R9",
+	Name: "device-scalar",
+	Was:  "R9",
 	Code: plan.StaysThere,
 	Does: "stays on the device, which computes what depends on it",
 }
@@ -89,14 +90,14 @@ type misfit struct {
 // roundTrips restates f in numbers that stay on the device, as far as they can.
 // It returns nil if there are none, and remarks on what stands in the way.
 func roundTrips(f *plan.Function, kernel *load.Kernel) (*plan.Function, []plan.Remark, []plan.Remark) {
-	if slices.Contains(kernel.Off, RoundTrip.ID) {
+	if slices.Contains(kernel.Off, RoundTrip.Name) {
 		return nil, nil, nil
 	}
 	r := &restater{f: f, numbers: make(map[*types.Var]bool), sinks: make(map[*ast.CallExpr]sink), defs: make(map[*types.Var][]definition),
 		uses: make(map[*types.Var][]*ast.Ident), inner: make(map[*types.Var]bool), named: make(map[*ast.CallExpr]string), stems: make(map[ast.Expr]string),
 		before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[ast.Stmt]*choice), heads: make(map[ast.Stmt]*ast.IfStmt), copied: make(map[*ast.Ident]string), namer: newNamer(f)}
 	r.scan()
-	if !slices.Contains(kernel.Off, Choice.ID) {
+	if !slices.Contains(kernel.Off, Choice.Name) {
 		r.candidates()
 	}
 	for n := -1; n != r.found(); { // what becomes a number for one thing may be of use to another
@@ -119,7 +120,7 @@ func roundTrips(f *plan.Function, kernel *load.Kernel) (*plan.Function, []plan.R
 		return nil, nil, r.refused
 	}
 	for _, call := range r.reads {
-		applied = append(applied, plan.Remark{Code: RoundTrip.Code, Rule: RoundTrip.ID, Verdict: plan.Applied, Pos: f.Position(call.Pos()),
+		applied = append(applied, plan.Remark{Code: RoundTrip.Code, Rule: RoundTrip.Name, Verdict: plan.Applied, Pos: f.Position(call.Pos()),
 			Function: f.Decl.Name.Name, Message: types.ExprString(call) + " " + RoundTrip.Does})
 	}
 	return restated, applied, r.refused

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// WholeSlice is R8: a loop looks at one row of a tensor after the other. The
+// WholeSlice is read-rows: a loop looks at one row of a tensor after the other. The
 // tensor is read once.
 //
 //	for j := range n {              rows := later.Rows(n, func(row asyncrt.RowOf) *tensor.Tensor { return row(t) })
@@ -22,12 +22,13 @@ import (
 //	                                	}
 //	                                })
 var WholeSlice = &Rewrite{
-	ID:   "R8",
+	Name: "read-rows",
+	Was:  "R8",
 	Code: plan.ReadTogether,
 	Does: "is read with the other rows, once",
 }
 
-// Batched is R15: a loop computes something of one row after the other, and
+// Batched is batch-rows: a loop computes something of one row after the other, and
 // looks at it. It is computed for all rows at once, if each operation has a batching rule.
 //
 //	for j := range labels {                          best := later.Rows(len(labels), func(row asyncrt.RowOf) *tensor.Tensor {
@@ -45,9 +46,10 @@ var WholeSlice = &Rewrite{
 // nothing has to be proved of the number of rows, of shapes and devices, and of failures. What has to be
 // proved is that the rows depend on nothing that the loop, or what comes before the entry has run, changes.
 //
-// Several reads beside each other (R7) need nothing: those of one entry arrive together.
+// Several reads beside each other need nothing: those of one entry arrive together.
 var Batched = &Rewrite{
-	ID:   "R15",
+	Name: "batch-rows",
+	Was:  "R15",
 	Code: plan.ComputedTogether,
 	Does: "is computed for all rows at once",
 }
@@ -273,7 +275,7 @@ func (b *batcher) read(r *plan.Read) bool {
 	m := &match{read: r, uses: &plan.Effects{}}
 	if r.Plain == nil && !b.mentionsLoop(r.Operand) && b.f.CannotFail(r.Operand) {
 		e := b.f.Effects(r.Operand)
-		if !e.OnlyReads() || e.Needs(b.total) || slices.Contains(b.a.kernel.Off, WholeSlice.ID) {
+		if !e.OnlyReads() || e.Needs(b.total) || slices.Contains(b.a.kernel.Off, WholeSlice.Name) {
 			return false
 		}
 		b.fixed = append(b.fixed, r)
@@ -288,7 +290,7 @@ func (b *batcher) read(r *plan.Read) bool {
 	} else if !b.always(r) {
 		return false // it might be computed for many rows and needed for few
 	}
-	if slices.Contains(b.a.kernel.Off, rule.ID) {
+	if slices.Contains(b.a.kernel.Off, rule.Name) {
 		return false
 	}
 	b.found = append(b.found, m)

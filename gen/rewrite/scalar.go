@@ -2,7 +2,7 @@ package rewrite
 
 import "github.com/asyncgen/asyncgen/gen/internal/plan"
 
-// Scalar is R1, the rewrite that the others are special cases of: a value is
+// Scalar is defer-read, the rewrite that the others are special cases of: a value is
 // read where it is needed, later.
 //
 //	l := loss.Item()        lossAt := later.Read(loss)
@@ -11,7 +11,8 @@ import "github.com/asyncgen/asyncgen/gen/internal/plan"
 //	                        	use(l)
 //	                        })
 var Scalar = &Rewrite{
-	ID:      "R1",
+	Name:    "defer-read",
+	Was:     "R1",
 	Code:    plan.DeferredRead,
 	Does:    "is read when it has arrived",
 	Matches: func(*plan.Stmt) bool { return true },

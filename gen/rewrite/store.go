@@ -6,12 +6,13 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Store is R3: a value goes into a slice, a map or a field, by append or by
+// Store is defer-store: a value goes into a slice, a map or a field, by append or by
 // index.
 //
 //	hist = append(hist, loss.Item())    later.Do(func() { hist = append(hist, lossAt.Item()) })
 var Store = &Rewrite{
-	ID:   "R3",
+	Name: "defer-store",
+	Was:  "R3",
 	Code: plan.DeferredStore,
 	Does: "is stored when it has arrived",
 	Matches: func(s *plan.Stmt) bool {

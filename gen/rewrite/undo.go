@@ -25,9 +25,10 @@ import (
 //
 // What runs later changes none of it: it would be in the way of what runs ahead.
 
-// Undone is that, as a rewrite.
+// Undone is that, the rewrite undo.
 var Undone = &Rewrite{
-	ID:   "R19",
+	Name: "undo",
+	Was:  "R19",
 	Code: plan.GivesBack,
 	Does: "ahead of values: it is undone if they say that the program does not get there",
 }
@@ -35,7 +36,7 @@ var Undone = &Rewrite{
 // undo makes the part of u that does not come later run ahead although it changes what others can
 // see, and reports whether that can be.
 func (a *attempt) undo(u *plan.Unit) bool {
-	if a.undone[u.Stmt] || slices.Contains(a.kernel.Off, Undone.ID) || len(u.Reads) == 0 && a.followsValue(u) {
+	if a.undone[u.Stmt] || slices.Contains(a.kernel.Off, Undone.Name) || len(u.Reads) == 0 && a.followsValue(u) {
 		return false
 	}
 	if _, ok := a.changedBy(u); !ok {

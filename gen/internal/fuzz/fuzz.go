@@ -42,7 +42,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/gen"
-	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/rewrite"
 	"github.com/asyncgen/asyncgen/internal/sametemp"
 )
 
@@ -112,18 +112,19 @@ func (d Difference) String() string {
 }
 
 // rewrites are those that can be switched off.
-var rewrites = load.Rules()
+var rewrites = rewrite.Names()
 
 // off are the rewrites that p is not tried with in its second form, of which the given ones were made
 // in the first: all but one of them, or that one. Where one was made alone there is no second form.
 func (p *program) off(made []string) []string {
+	made = slices.DeleteFunc(made, func(r string) bool { return r == rewrite.Bound.Name }) // alone it makes nothing
 	slices.Sort(made)
 	if made = slices.Compact(made); len(made) < 2 {
 		return nil
 	}
 	one := made[p.seed%uint64(len(made))]
-	if p.leaves && p.seed%4 == 0 && slices.Contains(made, "R11") {
-		one = "R11"
+	if p.leaves && p.seed%4 == 0 && slices.Contains(made, rewrite.Exit.Name) {
+		one = rewrite.Exit.Name
 	}
 	if p.seed%2 == 0 {
 		return []string{one}

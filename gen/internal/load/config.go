@@ -185,7 +185,7 @@ func (c *configReader) read() error {
 	err := c.object("the file", func(key string) error {
 		if key != "effects" {
 			if !slices.Contains(tensorapi.ConfigKeys, key) { // else it is for the linter
-				c.errorf("there is no setting %q%s", key, didYouMean(key, tensorapi.ConfigKeys))
+				c.errorf("there is no setting %q%s", key, DidYouMean(key, tensorapi.ConfigKeys))
 			}
 			var skip json.RawMessage
 			return c.d.Decode(&skip)
@@ -274,7 +274,7 @@ func (prog *Program) exists(e configEntry) error {
 			}
 			obj, ok := p.Scope().Lookup(typ).(*types.TypeName)
 			if !ok {
-				return fmt.Errorf("%s: package %s has no type %s%s", e.pos, path, typ, didYouMean(typ, p.Scope().Names()))
+				return fmt.Errorf("%s: package %s has no type %s%s", e.pos, path, typ, DidYouMean(typ, p.Scope().Names()))
 			}
 			methods := types.NewMethodSet(types.NewPointer(obj.Type()))
 			if types.IsInterface(obj.Type()) {
@@ -300,5 +300,5 @@ func existsIn(e configEntry, p *types.Package, names []string, has func(string) 
 	if name == "*" || has(name) {
 		return nil
 	}
-	return fmt.Errorf("%s: there is no function %s in package %s%s", e.pos, e.name, p.Path(), didYouMean(name, names))
+	return fmt.Errorf("%s: there is no function %s in package %s%s", e.pos, e.name, p.Path(), DidYouMean(name, names))
 }

@@ -14,7 +14,7 @@ import (
 
 // A Kernel is the directive that asks for a rewritten version of a function:
 //
-//	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=R4] [test=F[int]] [strict] [pure=loss] [output=report]
+//	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=defer-print] [test=F[int]] [strict] [pure=loss] [output=report]
 //
 // An effect, or pure, says of the parameters that it names, which are functions, what calling them does, as
 // //asyncgen:effects says it of functions with a name.
@@ -39,9 +39,6 @@ type paramEffect struct{ param, effect string }
 // its directive says otherwise.
 const DefaultWindow = 64
 
-// rules are the names that off= accepts.
-var rules = []string{"R1", "R2", "R3", "R4", "R5", "R6", "R8", "R9", "R10", "R11", "R15", "R18", "R19"}
-
 // A directiveError is a mistake in an //asyncgen: comment.
 type directiveError struct {
 	pos token.Pos
@@ -63,6 +60,15 @@ type directives struct {
 	kernels map[*ast.FuncDecl]*Kernel
 	effects map[*ast.Ident]Effects // by the declaring identifier
 	errs    []directiveError
+	off     func(rewrite string) error // see Config.Off
+}
+
+// newDirectives is of no file yet.
+func newDirectives(off func(string) error) *directives {
+	if off == nil {
+		off = func(string) error { return nil }
+	}
+	return &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects), off: off}
 }
 
 func (d *directives) errorf(pos token.Pos, format string, args ...any) {
@@ -231,7 +237,7 @@ func (d *directives) field(f *ast.Field, claimed map[*ast.Comment]bool) {
 func (d *directives) misplaced(dir placed) {
 	switch {
 	case !slices.Contains(known, dir.Name):
-		d.errorf(dir.Slash, "unknown directive //asyncgen:%s%s", dir.Name, didYouMean(dir.Name, known))
+		d.errorf(dir.Slash, "unknown directive //asyncgen:%s%s", dir.Name, DidYouMean(dir.Name, known))
 	case dir.Name == "kernel":
 		d.errorf(dir.Slash, "//asyncgen:kernel belongs in the comment directly above a function declaration")
 	case dir.Name == "pure" || dir.Name == "effects":
@@ -287,8 +293,8 @@ func (d *directives) kernel(dir placed) *Kernel {
 			}
 		case key == "off" && hasValue:
 			for r := range strings.SplitSeq(value, ",") {
-				if !slices.Contains(rules, r) {
-					d.errorf(dir.Slash, "off=%s: there is no such rewrite; there are %s", r, strings.Join(rules, ", "))
+				if err := d.off(r); err != nil {
+					d.errorf(dir.Slash, "off=%s: %v", r, err)
 					continue
 				}
 				k.Off = append(k.Off, r)
@@ -302,7 +308,7 @@ func (d *directives) kernel(dir placed) *Kernel {
 		case key == "name":
 			d.errorf(dir.Slash, "name=%s: not an identifier", value)
 		default:
-			d.errorf(dir.Slash, "//asyncgen:kernel has no option %q%s", word, didYouMean(key, append([]string{"name", "window", "ahead", "off", "test", "strict", "pure"}, wordNames()...)))
+			d.errorf(dir.Slash, "//asyncgen:kernel has no option %q%s", word, DidYouMean(key, append([]string{"name", "window", "ahead", "off", "test", "strict", "pure"}, wordNames()...)))
 		}
 	}
 	return k
@@ -319,8 +325,8 @@ func (d *directives) parseEffects(dir placed) Effects {
 	return e
 }
 
-// didYouMean proposes the candidate nearest to word, if one is near.
-func didYouMean(word string, candidates []string) string {
+// DidYouMean proposes the candidate nearest to word, if one is near.
+func DidYouMean(word string, candidates []string) string {
 	best, dist := "", 3
 	for _, c := range candidates {
 		if n := distance(word, c); n < dist {

@@ -62,7 +62,7 @@ func parseEffects(text string) (e Effects, err error) {
 		i := slices.IndexFunc(words, func(w word) bool { return w.name == name })
 		if i < 0 {
 			if err == nil {
-				err = fmt.Errorf("knows %s, not %q%s", strings.Join(wordNames(), ", "), name, didYouMean(name, wordNames()))
+				err = fmt.Errorf("knows %s, not %q%s", strings.Join(wordNames(), ", "), name, DidYouMean(name, wordNames()))
 			}
 			continue
 		}

@@ -46,6 +46,9 @@ type Config struct {
 	BuildFlags []string
 	Patterns   []string // as for go build; none means "."
 	Deps       bool     // Roots are also the packages of the same module that the patterns need
+
+	// Off returns what is wrong with a name of a rewrite that a directive switches off. nil: nothing.
+	Off func(name string) error
 }
 
 // A Program is a set of packages of one module, with types that they share.
@@ -61,6 +64,7 @@ type Program struct {
 	config   table           // of the files called ConfigName
 	shipped  table           // of modules.json
 	mentions map[string]bool // what Calls has found
+	off      func(string) error
 }
 
 // A Package is one package with its syntax.
@@ -288,7 +292,7 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 	if err := check(pc, loaded, want); err != nil {
 		return nil, fmt.Errorf("load %s: %w", strings.Join(c.Patterns, " "), err)
 	}
-	prog, err := assemble(pc, loaded, roots, all)
+	prog, err := assemble(pc, loaded, roots, all, c.Off)
 	if err := errors.Join(append(wrong, err)...); err != nil {
 		return nil, err
 	}
@@ -379,8 +383,9 @@ func goError(err error) error {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // assemble turns what go/packages returned into a Program.
-func assemble(pc *packages.Config, loaded []*packages.Package, roots map[string]bool, all map[string]*packages.Package) (*Program, error) {
+func assemble(pc *packages.Config, loaded []*packages.Package, roots map[string]bool, all map[string]*packages.Package, off func(string) error) (*Program, error) {
 	prog := &Program{
+		off:      off,
 		Fset:     pc.Fset,
 		packages: make(map[string]*Package),
 		bodies:   make(map[*types.Func]*Body),
@@ -404,7 +409,7 @@ func assemble(pc *packages.Config, loaded []*packages.Package, roots map[string]
 			continue
 		}
 		if bad := problems(p); len(bad) > 0 {
-			if err := withoutStubs(pc, p); err != nil {
+			if err := withoutStubs(pc, p, off); err != nil {
 				errs = append(errs, err)
 			}
 			errs = append(errs, bad...)
@@ -432,8 +437,8 @@ func assemble(pc *packages.Config, loaded []*packages.Package, roots map[string]
 // withoutStubs is what may be wrong with p so that generated functions are
 // missing in it, and calls of them are mistakes: misspelt directives, and files
 // of somebody else where the generated ones belong.
-func withoutStubs(pc *packages.Config, p *packages.Package) error {
-	d := &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects)}
+func withoutStubs(pc *packages.Config, p *packages.Package, off func(string) error) error {
+	d := newDirectives(off)
 	var errs []error
 	for _, file := range p.Syntax {
 		path := pc.Fset.Position(file.FileStart).Filename
@@ -483,7 +488,7 @@ func relative(pos string) string {
 // add indexes one package.
 func (prog *Program) add(p *packages.Package, overlay map[string][]byte) (*Package, error) {
 	pkg := &Package{Package: p, sources: make(map[*ast.File]*Source), methods: make(map[string][]*types.Func)}
-	d := &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects)}
+	d := newDirectives(prog.off)
 	for i, file := range p.Syntax {
 		path := p.CompiledGoFiles[i]
 		text, generated := overlay[path]

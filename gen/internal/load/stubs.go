@@ -116,7 +116,7 @@ func testKernels(dir string) (found []TestKernel) {
 		if err != nil {
 			continue // nobody asks for its functions
 		}
-		d := &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects)}
+		d := newDirectives(nil)
 		d.scan(file)
 		for _, decl := range file.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && d.kernels[fn] != nil {
@@ -160,7 +160,7 @@ func stubFor(name string, text []byte, names *names) []byte {
 	if err != nil {
 		return nil
 	}
-	d := &directives{kernels: make(map[*ast.FuncDecl]*Kernel), effects: make(map[*ast.Ident]Effects)}
+	d := newDirectives(nil)
 	d.scan(file)
 	var decls strings.Builder
 	used := make(map[string]bool)

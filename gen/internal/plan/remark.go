@@ -135,7 +135,7 @@ func (c Code) Class() Class { return classes[c] }
 // A Remark tells what was done with one read or one loop, and why.
 type Remark struct {
 	Code     Code           `json:"code"`
-	Rule     string         `json:"rule,omitempty"` // the rewrite: "R1"
+	Rule     string         `json:"rule,omitempty"` // the rewrite: "defer-sum"
 	Verdict  Verdict        `json:"verdict"`
 	Class    Class          `json:"class,omitempty"` // of what is refused
 	Pos      token.Position `json:"pos"`
