@@ -35,7 +35,7 @@ func Explanations() []Explanation { return slices.Clone(explanations) }
 
 // Rewrite is the name of the rewrite that the remark is about when it was made, as in off=defer-sum; or "".
 func (e Explanation) Rewrite() string {
-	if i := slices.IndexFunc(rewrite.Pipeline, func(r *rewrite.Rewrite) bool { return r.Code == e.Code }); i >= 0 {
+	if i := slices.IndexFunc(rewrite.Pipeline, func(s *rewrite.Step) bool { return s.Code == e.Code }); i >= 0 {
 		return rewrite.Pipeline[i].Name
 	}
 	return ""

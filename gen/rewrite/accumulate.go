@@ -17,8 +17,10 @@ var Accumulate = &Rewrite{
 	Was:  "R2",
 	Code: plan.DeferredSum,
 	Does: "is added when it has arrived, in the same order",
-	Matches: func(s *plan.Stmt) bool {
-		a, ok := s.Inner().(*ast.AssignStmt)
-		return ok && a.Tok != token.ASSIGN && a.Tok != token.DEFINE
-	},
+}
+
+// isSum reports whether s changes a variable by a value.
+func isSum(s *plan.Stmt) bool {
+	a, ok := s.Inner().(*ast.AssignStmt)
+	return ok && a.Tok != token.ASSIGN && a.Tok != token.DEFINE
 }

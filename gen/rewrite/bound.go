@@ -1,8 +1,8 @@
 package rewrite
 
 import (
+	"cmp"
 	"math"
-	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
@@ -19,18 +19,8 @@ var Bound = &Rewrite{
 	Does: "runs at most %d reads ahead",
 }
 
-// window is the bound for a function with the given directive.
-func window(k *load.Kernel) int {
-	switch {
-	case slices.Contains(k.Off, Bound.Name):
-		return math.MaxInt32 // which is more than there is memory for
-	case k.Window == 0:
-		return load.DefaultWindow
-	}
-	return k.Window
-}
+// unbounded is the window of what has no bound: there is not memory for so many.
+const unbounded = math.MaxInt32
 
-// ahead is the bound for how far a function with the given directive runs past tests; 0: none.
-func ahead(k *load.Kernel) int {
-	return k.Ahead
-}
+// bound sets the bound that the directive asks for.
+func (p *planner) bound() { p.d.Window = cmp.Or(p.kernel.Window, load.DefaultWindow) }

@@ -235,7 +235,7 @@ func (p *past) mayBeSeen(v *types.Var) bool {
 		return true
 	}
 	for _, u := range p.a.units {
-		if !p.a.isExit(u) {
+		if !p.a.leaves(u) {
 			continue
 		}
 		for _, jump := range plan.JumpsFrom(u.Stmt.Node) {

@@ -67,6 +67,10 @@ func (r *restater) candidates() {
 
 // choices finds the statements by which the device can choose.
 func (r *restater) choices() {
+	if r.heads == nil {
+		r.heads = make(map[ast.Stmt]*ast.IfStmt)
+		r.candidates()
+	}
 	for _, s := range r.ifs {
 		if c := r.chosen[s]; c != nil && !r.isLeftToHost(s, c) {
 			continue

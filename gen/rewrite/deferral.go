@@ -15,10 +15,8 @@ import (
 // remarks on every read in a loop either way. kernel is the directive of f, or
 // nil.
 func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
-	if kernel == nil {
-		kernel = &load.Kernel{}
-	}
-	d, remarks := deferred(f, kernel)
+	asked := withoutOff(kernel)
+	d, remarks := deferred(f, asked)
 	if len(remarks) == 0 {
 		return d, inLiterals(f)
 	}
@@ -27,13 +25,13 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 	}
 	if f.HasLiterals() {
 		again := f.Again()
-		if better, fewer := deferred(again, kernel); better != nil && waits(fewer) < waits(remarks) {
+		if better, fewer := deferred(again, asked); better != nil && waits(fewer) < waits(remarks) {
 			f, d, remarks = again, better, fewer
 		}
 	}
-	restated, applied, refused := roundTrips(f, kernel)
+	restated, applied, refused := roundTrips(f, asked)
 	if restated != nil {
-		if better, fewer := deferred(restated, kernel); better != nil && waits(fewer) < waits(remarks) {
+		if better, fewer := deferred(restated, asked); better != nil && waits(fewer) < waits(remarks) {
 			return better, slices.Concat(applied, fewer, refused)
 		}
 	}
@@ -51,11 +49,19 @@ func waits(remarks []plan.Remark) (n int) {
 }
 
 // deferred plans what runs later in f as it stands.
-func deferred(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
-	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: window(kernel), Ahead: ahead(kernel), Refusals: make(map[ast.Stmt]plan.Code)}}
-	f.Lifts = !slices.Contains(p.kernel.Off, Lifted.Name)
+func deferred(f *plan.Function, kernel *directive) (*plan.Deferral, []plan.Remark) {
+	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: unbounded, Ahead: kernel.Ahead, Refusals: make(map[ast.Stmt]plan.Code)}}
+	for _, step := range kernel.steps {
+		if step.begin != nil {
+			step.begin(p)
+		}
+	}
 	p.statements(f.Decl.Body.List)
-	p.keeps()
+	for _, step := range kernel.steps {
+		if step.end != nil {
+			step.end(p)
+		}
+	}
 	if len(p.d.Laters) == 0 && len(p.d.Keeps) == 0 {
 		return nil, p.remarks
 	}
@@ -66,7 +72,7 @@ func deferred(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 // A planner goes through one function.
 type planner struct {
 	f       *plan.Function
-	kernel  *load.Kernel
+	kernel  *directive
 	d       *plan.Deferral
 	remarks []plan.Remark
 }
@@ -145,19 +151,16 @@ func looksAtValues(loop *plan.Stmt) bool {
 func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 	a, region, refused := p.try(loop, outermost)
 	if refused != nil {
-		if again, r := p.hoist(loop, outermost); again != nil {
-			a, region, refused = again, r, nil
-		}
-	}
-	if refused != nil {
 		if again, r := p.take(a, loop, outermost); again != nil {
 			a, region, refused = again, r, nil
 		}
 	}
-	if refused != nil {
-		if s := a.split(); s != nil {
-			a = s
-			region, refused = a.plan()
+	for _, step := range p.kernel.steps {
+		if refused == nil || step.again == nil {
+			continue
+		}
+		if again, r, why := step.again(p, a, loop, outermost); again != nil {
+			a, region, refused = again, r, why
 		}
 	}
 	if refused == nil {
@@ -231,7 +234,7 @@ func (p *planner) try(loop, outermost *plan.Stmt) (*attempt, *plan.Region, []pla
 // as written with everything before it done first.
 type attempt struct {
 	f         *plan.Function
-	kernel    *load.Kernel
+	kernel    *directive
 	loop      *plan.Stmt
 	outermost *plan.Stmt // the loop that loop is in, or loop itself
 
@@ -261,7 +264,7 @@ type refuse struct {
 	read *plan.Read     // what it began with, or nil
 }
 
-func newAttempt(f *plan.Function, kernel *load.Kernel, loop, outermost *plan.Stmt) *attempt {
+func newAttempt(f *plan.Function, kernel *directive, loop, outermost *plan.Stmt) *attempt {
 	return &attempt{f: f, kernel: kernel, loop: loop, outermost: outermost, whole: make(map[*plan.Stmt]bool), now: make(map[*plan.Stmt]refuse), undone: make(map[*plan.Stmt]bool)}
 }
 
@@ -364,7 +367,7 @@ func (a *attempt) round() (changed bool) {
 		case a.stays(u):
 		case a.splits(u):
 			if u.Stmt == a.loop {
-				if root := a.rootWithoutValue(u); root != nil && root != u && a.undo(root) {
+				if root := a.rootWithoutValue(u); root != nil && root != u && a.runsAhead(root) {
 					return true
 				}
 				a.valued = changedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
@@ -384,7 +387,7 @@ func (a *attempt) round() (changed bool) {
 			}
 			if r := a.obstacle(u); r != nil {
 				if root := a.rootWithoutValue(u); root != nil && (r.Code == plan.FeedsDevice || root != u && r.Code == plan.DecidesDevice) && !a.isReturn(root.Stmt) {
-					if a.undo(root) {
+					if a.runsAhead(root) {
 						return true
 					}
 					// What that shows is the reason, not what this feeds; and if it runs in some iterations
@@ -548,6 +551,12 @@ func (a *attempt) isShown(l plan.Loc) bool {
 	return l.Kind == plan.World || l.IsMemory()
 }
 
+// runsAhead makes the part of u that does not come later run ahead although it changes what others
+// can see, and reports whether that can be.
+func (a *attempt) runsAhead(u *plan.Unit) bool {
+	return slices.ContainsFunc(a.kernel.steps, func(step *Step) bool { return step.ahead != nil && step.ahead(a, u) })
+}
+
 // exits reports whether s is a way out of the loop that is taken once at most:
 // a jump, or a call that does not return. What is put off is done before it.
 func (a *attempt) exits(s *plan.Stmt) bool {
@@ -596,7 +605,7 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	if r := a.noExit(u); r != nil {
 		return r
 	}
-	if jump := plan.Leaves(u.Stmt.Node); jump != nil && !a.isReturn(u.Stmt) && !Exit.Matches(u.Stmt) && (!u.Whole || skips(u.Stmt) == nil) {
+	if jump := plan.Leaves(u.Stmt.Node); jump != nil && !a.isReturn(u.Stmt) && !isExit(u.Stmt) && (!u.Whole || skips(u.Stmt) == nil) {
 		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the loop goes on"},
 			Hint: "test every so many iterations: the wait then comes as rarely"}
 	}
@@ -630,9 +639,9 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	if r := a.carried(u); r != nil {
 		return r
 	}
-	for _, rw := range Pipeline {
-		if len(u.Reads) > 0 && rw.Matches != nil && rw.Matches(u.Stmt) && slices.Contains(a.kernel.Off, rw.Name) {
-			return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + rw.Name}}
+	for s := range u.Stmt.All {
+		if (u.Whole || s == u.Stmt) && len(s.Reads) > 0 && !a.kernel.defers(s) {
+			return a.kernel.switchedOff(s)
 		}
 	}
 	return a.entangled(u)
@@ -825,7 +834,7 @@ func (a *attempt) operands() (changed bool) {
 			changed = true
 			continue
 		}
-		if a.shows(u.Ahead, u.Stmt) && a.undo(u) {
+		if a.shows(u.Ahead, u.Stmt) && a.runsAhead(u) {
 			changed = true
 			continue
 		}
@@ -840,7 +849,7 @@ func (a *attempt) operands() (changed bool) {
 				continue
 			}
 			if c := plan.Overtakes(w.Effects, u.Ahead, u, a.f.CanCopy); len(c) > 0 {
-				if root := a.rootWithoutValue(w); root != nil && a.undo(root) {
+				if root := a.rootWithoutValue(w); root != nil && a.runsAhead(root) {
 					return true
 				}
 				a.stay(u, a.explain(u, plan.Reason{Code: plan.FeedsDevice, Cause: c[0].Why, Hint: "keep the computation on tensors"}))

@@ -25,23 +25,25 @@ var Exit = &Rewrite{
 	Was:  "R11",
 	Code: plan.RunsPast,
 	Does: "decides when it has arrived, and the loop runs on until then",
-	Matches: func(s *plan.Stmt) bool {
-		return s.IsTest || s.IsCompound() && plan.Leaves(s.Node) != nil && skips(s) == nil
-	},
 }
 
-// isExit reports whether u is put off although it may end the loop.
-func (a *attempt) isExit(u *plan.Unit) bool {
-	return a.late[u] && Exit.Matches(u.Stmt) && !a.loop.IsCall
+// isExit reports whether s decides whether the loop goes on.
+func isExit(s *plan.Stmt) bool {
+	return s.IsTest || s.IsCompound() && plan.Leaves(s.Node) != nil && skips(s) == nil
+}
+
+// leaves reports whether u is put off although it may end the loop.
+func (a *attempt) leaves(u *plan.Unit) bool {
+	return a.late[u] && isExit(u.Stmt) && !a.loop.IsCall
 }
 
 // hasExits reports whether there is any such unit.
-func (a *attempt) hasExits() bool { return slices.ContainsFunc(a.units, a.isExit) }
+func (a *attempt) hasExits() bool { return slices.ContainsFunc(a.units, a.leaves) }
 
 // loopExits are the statements in which values decide whether the loop goes on.
 func (a *attempt) loopExits() (all []*plan.Stmt) {
 	for _, u := range a.units {
-		if a.isExit(u) {
+		if a.leaves(u) {
 			all = append(all, u.Stmt)
 		}
 	}
@@ -50,14 +52,14 @@ func (a *attempt) loopExits() (all []*plan.Stmt) {
 
 // noExit returns why u, in which something jumps out of it, can't decide later; or nil.
 func (a *attempt) noExit(u *plan.Unit) *plan.Reason {
-	if !Exit.Matches(u.Stmt) {
+	if !isExit(u.Stmt) {
 		return nil
 	}
 	if a.loop.IsCall {
 		return a.noReturn(u)
 	}
-	if slices.Contains(a.kernel.Off, Exit.Name) {
-		return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: a.kernel.Pos, Text: "says off=" + Exit.Name}}
+	if !a.kernel.defers(u.Stmt) {
+		return a.kernel.switchedOff(u.Stmt)
 	}
 	if a.harm != nil {
 		return a.harm
@@ -116,11 +118,22 @@ func isBreakable(s *plan.Stmt) bool {
 	return false
 }
 
-// split returns an attempt at the same loop in which the part of its condition
+// split tries the loop of a again, with the part of its condition that needs values tested in the
+// body, if there is such a part.
+func (p *planner) split(a *attempt, _, _ *plan.Stmt) (*attempt, *plan.Region, []plan.Remark) {
+	s := a.divided()
+	if s == nil {
+		return nil, nil, nil
+	}
+	region, refused := s.plan()
+	return s, region, refused
+}
+
+// divided returns an attempt at the same loop in which the part of its condition
 // that needs values is tested in the body; nil if there is no such part.
-func (a *attempt) split() *attempt {
+func (a *attempt) divided() *attempt {
 	n, ok := a.loop.Inner().(*ast.ForStmt)
-	if !ok || n.Cond == nil || slices.Contains(a.kernel.Off, Exit.Name) {
+	if !ok || n.Cond == nil {
 		return nil
 	}
 	parts := plan.Conjuncts(n.Cond)
@@ -188,7 +201,7 @@ func (a *attempt) exitsOf(r *plan.Region) *plan.Reason {
 	var x *plan.Exits
 	for _, g := range r.Groups {
 		for _, s := range g.Stmts {
-			if !Exit.Matches(s) {
+			if !isExit(s) {
 				continue
 			}
 			if x == nil {

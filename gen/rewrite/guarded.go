@@ -21,13 +21,15 @@ var Guarded = &Rewrite{
 	Was:  "R5",
 	Code: plan.DeferredGuarded,
 	Does: "is read only where the condition holds, when it has arrived",
-	Matches: func(s *plan.Stmt) bool {
-		for p := s.Parent; p != nil && !p.IsLoop(); p = p.Parent {
-			if _, ok := p.Inner().(*ast.IfStmt); ok {
-				return true
-			}
+}
+
+// isGuarded reports whether s is under a condition, or one itself.
+func isGuarded(s *plan.Stmt) bool {
+	for p := s.Parent; p != nil && !p.IsLoop(); p = p.Parent {
+		if _, ok := p.Inner().(*ast.IfStmt); ok {
+			return true
 		}
-		_, ok := s.Inner().(*ast.IfStmt)
-		return ok
-	},
+	}
+	_, ok := s.Inner().(*ast.IfStmt)
+	return ok
 }

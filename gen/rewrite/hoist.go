@@ -27,10 +27,7 @@ var hoistable = []string{"Item", "ItemInt"}
 
 // hoist tries a loop that was refused again, with its reads of tensors that it does not
 // change taken once. It returns nil if that does not help.
-func (p *planner) hoist(loop, outermost *plan.Stmt) (*attempt, *plan.Region) {
-	if slices.Contains(p.kernel.Off, Hoist.Name) {
-		return nil, nil
-	}
+func (p *planner) hoist(_ *attempt, loop, outermost *plan.Stmt) (*attempt, *plan.Region, []plan.Remark) {
 	e, reads := loop.Total()
 	for _, r := range reads {
 		e.Add(r.Effects)
@@ -57,7 +54,7 @@ func (p *planner) hoist(loop, outermost *plan.Stmt) (*attempt, *plan.Region) {
 		return true
 	})
 	if len(onces) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	before := p.f.Hoisted
 	p.f.Hoisted = hoisted
@@ -72,10 +69,10 @@ func (p *planner) hoist(loop, outermost *plan.Stmt) (*attempt, *plan.Region) {
 	region, refused := a.plan()
 	if refused != nil {
 		p.f.Hoisted = before
-		return nil, nil
+		return nil, nil, nil
 	}
 	region.Onces = onces
-	return a, region
+	return a, region, nil
 }
 
 // isInvariant reports whether v is a variable from outside loop, which has the effects e

@@ -38,7 +38,7 @@ var Kept = &Rewrite{
 
 // keeps plans for all loops of the function. What d puts off is left alone.
 func (p *planner) keeps() {
-	if slices.Contains(p.kernel.Off, Kept.Name) || p.f.Goto() != nil || p.f.Unsafe() != nil {
+	if p.f.Goto() != nil || p.f.Unsafe() != nil {
 		return
 	}
 	late, takes, changes := p.put()

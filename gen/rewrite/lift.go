@@ -6,7 +6,6 @@ import (
 	"go/types"
 	"slices"
 
-	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
@@ -27,6 +26,9 @@ var Lifted = &Rewrite{
 	Code: plan.LiftedRead,
 	Does: "reads when the values have arrived: its first half is called in its place",
 }
+
+// lift lets reads be taken out of functions that are called.
+func (p *planner) lift() { p.f.Lifts = true }
 
 // Divide decides what of f, which loops call, is done in its place and what
 // later. If f can't be divided, it returns what is in the way.
@@ -59,7 +61,7 @@ func Divide(f *plan.Function) (*plan.Lift, *plan.Cause) {
 func divide(f *plan.Function, counts bool) (*plan.Lift, *plan.Cause) {
 	for apart := make(map[ast.Stmt]bool); ; {
 		body := f.Body()
-		a := newAttempt(f, &load.Kernel{}, body, body)
+		a := newAttempt(f, withoutOff(nil), body, body)
 		a.counts = counts
 		batched := a.batch(apart)
 		l, why := a.divide()

@@ -16,8 +16,10 @@ var Print = &Rewrite{
 	Was:  "R4",
 	Code: plan.DeferredPrint,
 	Does: "is printed when it has arrived, in the same order",
-	Matches: func(s *plan.Stmt) bool {
-		_, ok := s.Inner().(*ast.ExprStmt)
-		return ok && s.Head.Writes[plan.Loc{Kind: plan.World}] != (plan.Cause{})
-	},
+}
+
+// isPrint reports whether s is a call that writes to the outside.
+func isPrint(s *plan.Stmt) bool {
+	_, ok := s.Inner().(*ast.ExprStmt)
+	return ok && s.Head.Writes[plan.Loc{Kind: plan.World}] != (plan.Cause{})
 }

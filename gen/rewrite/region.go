@@ -212,7 +212,7 @@ func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 			}
 			if a.loop.IsCall {
 				a.ends(g)
-			} else if Exit.Matches(s) && len(g.Skips) == 0 {
+			} else if isExit(s) && len(g.Skips) == 0 {
 				g = nil // what comes next is dropped if the loop ends
 			}
 			continue

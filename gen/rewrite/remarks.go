@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
-	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
@@ -137,7 +136,7 @@ func (a *attempt) applied(window int) []plan.Remark {
 	add := func(code plan.Code, rule string, pos token.Pos, message string) {
 		rs = append(rs, plan.Remark{Code: code, Rule: rule, Verdict: plan.Applied, Pos: a.position(pos), Function: a.f.Decl.Name.Name, Message: message})
 	}
-	if !slices.Contains(a.kernel.Off, Bound.Name) {
+	if window < unbounded {
 		add(Bound.Code, Bound.Name, a.loop.Node.Pos(), "the loop "+fmt.Sprintf(Bound.Does, window))
 	}
 	for _, u := range a.units {
@@ -173,7 +172,7 @@ func (a *attempt) applied(window int) []plan.Remark {
 				break
 			}
 		}
-		if a.isExit(u) && len(u.Reads) == 0 {
+		if a.leaves(u) && len(u.Reads) == 0 {
 			add(Exit.Code, Exit.Name, u.Stmt.Node.Pos(), "the end of the loop is decided when the values have arrived, and the loop runs on until then")
 		}
 		if c := u.Effects.Stamps; c != nil {

@@ -9,6 +9,7 @@ package rewrite
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
@@ -21,37 +22,108 @@ type Rewrite struct {
 	Was  string    // what it was called before it had a name
 	Code plan.Code // of the remark when it was made
 	Does string    // completes "loss.Item() …" in that remark
-
-	// Matches reports whether the rewrite is the one that puts off s, a
-	// statement that looks at values. It is nil for those that concern the
-	// loop as a whole.
-	Matches func(s *plan.Stmt) bool
 }
 
-// Pipeline is every rewrite, in the order in which they are tried: the first
-// that matches a statement names what happens to it.
-var Pipeline = []*Rewrite{
-	Exit,
-	RoundTrip,
-	Choice,
-	Guarded,
-	Print,
-	Accumulate,
-	Store,
-	Scalar,
-	WholeSlice,
-	Batched,
-	Kept,
-	Lifted,
-	Hoist,
-	Undone,
-	Bound,
+// A Step is a rewrite and the places where the planner, in deferral.go, calls it. Nothing else makes the rewrite, so
+// that a function is planned without it where its step is left out.
+type Step struct {
+	*Rewrite
+
+	// begin is called before the loops of a function are planned, end after that.
+	begin, end func(p *planner)
+
+	// row reports whether m, a read of a row in a loop over rows, is taken together with the other rows.
+	row func(b *batcher, m *match) bool
+
+	// defers reports whether it is the rewrite that puts off s, a statement that looks at values.
+	defers func(s *plan.Stmt) bool
+
+	// ahead lets the part of u that does not come later run ahead although others can see what it does, and reports
+	// whether it may.
+	ahead func(a *attempt, u *plan.Unit) bool
+
+	// again tries a loop that has been refused, in the attempt a, in another form. The attempt is nil if there is none.
+	again func(p *planner, a *attempt, loop, outermost *plan.Stmt) (*attempt, *plan.Region, []plan.Remark)
+
+	// number looks for what can stay on the device in a function that would wait, and is called until nothing more
+	// is found. numbers are the remarks on what it found.
+	number  func(r *restater)
+	numbers func(r *restater) []plan.Remark
+}
+
+// Pipeline is every rewrite. Where the planner calls several of them in one place, they come in this order.
+var Pipeline []*Step
+
+func init() { // the steps lead back to their rewrites
+	Pipeline = []*Step{
+		{Rewrite: Bound, begin: (*planner).bound},
+		{Rewrite: Lifted, begin: (*planner).lift},
+		{Rewrite: WholeSlice, row: isSlice},
+		{Rewrite: Batched, row: isComputed},
+		{Rewrite: Hoist, again: (*planner).hoist},
+		{Rewrite: Exit, defers: only(Exit), again: (*planner).split},
+		{Rewrite: Guarded, defers: only(Guarded)},
+		{Rewrite: Print, defers: only(Print)},
+		{Rewrite: Accumulate, defers: only(Accumulate)},
+		{Rewrite: Store, defers: only(Store)},
+		{Rewrite: Scalar, defers: only(Scalar)},
+		{Rewrite: Undone, ahead: (*attempt).undo},
+		{Rewrite: Kept, end: (*planner).keeps},
+		{Rewrite: Choice, number: (*restater).choices, numbers: (*restater).chosenRemarks},
+		{Rewrite: RoundTrip, number: (*restater).choose, numbers: (*restater).stayRemarks},
+	}
+}
+
+// of returns the rewrite that puts off s, a statement that looks at values: each has one.
+func of(s *plan.Stmt) *Rewrite {
+	switch {
+	case isExit(s):
+		return Exit
+	case isGuarded(s):
+		return Guarded
+	case isPrint(s):
+		return Print
+	case isSum(s):
+		return Accumulate
+	case isStore(s):
+		return Store
+	}
+	return Scalar
+}
+
+// only reports of a statement whether r puts it off.
+func only(r *Rewrite) func(s *plan.Stmt) bool {
+	return func(s *plan.Stmt) bool { return of(s) == r }
+}
+
+// A directive is what is asked for of a function, and the steps that are not switched off.
+type directive struct {
+	*load.Kernel
+	steps []*Step
+}
+
+// withoutOff is the directive k, which may be nil.
+func withoutOff(k *load.Kernel) *directive {
+	if k == nil {
+		k = &load.Kernel{}
+	}
+	return &directive{k, slices.DeleteFunc(slices.Clone(Pipeline), func(s *Step) bool { return slices.Contains(k.Off, s.Name) })}
+}
+
+// defers reports whether a step puts off s.
+func (d *directive) defers(s *plan.Stmt) bool {
+	return slices.ContainsFunc(d.steps, func(step *Step) bool { return step.defers != nil && step.defers(s) })
+}
+
+// switchedOff is why s is not put off if no step does.
+func (d *directive) switchedOff(s *plan.Stmt) *plan.Reason {
+	return &plan.Reason{Code: plan.SwitchedOff, Cause: plan.Cause{Pos: d.Pos, Text: "says off=" + of(s).Name}}
 }
 
 // Names are the names of all rewrites.
 func Names() (names []string) {
-	for _, r := range Pipeline {
-		names = append(names, r.Name)
+	for _, s := range Pipeline {
+		names = append(names, s.Name)
 	}
 	return names
 }
@@ -59,12 +131,12 @@ func Names() (names []string) {
 // MayOff returns what is wrong with name as that of a rewrite that is switched off, or nil.
 func MayOff(name string) error {
 	var now []string // the names of what was called that
-	for _, r := range Pipeline {
+	for _, s := range Pipeline {
 		switch name {
-		case r.Name:
+		case s.Name:
 			return nil
-		case r.Was:
-			now = append(now, r.Name)
+		case s.Was:
+			now = append(now, s.Name)
 		}
 	}
 	if now != nil {
@@ -74,14 +146,4 @@ func MayOff(name string) error {
 		return errors.New("there is no such rewrite" + near)
 	}
 	return fmt.Errorf("there is no such rewrite; there are %s", strings.Join(Names(), ", "))
-}
-
-// of returns the rewrite that puts off s.
-func of(s *plan.Stmt) *Rewrite {
-	for _, r := range Pipeline {
-		if r.Matches != nil && r.Matches(s) {
-			return r
-		}
-	}
-	return Scalar
 }

@@ -89,28 +89,24 @@ type misfit struct {
 
 // roundTrips restates f in numbers that stay on the device, as far as they can.
 // It returns nil if there are none, and remarks on what stands in the way.
-func roundTrips(f *plan.Function, kernel *load.Kernel) (*plan.Function, []plan.Remark, []plan.Remark) {
-	if slices.Contains(kernel.Off, RoundTrip.Name) {
-		return nil, nil, nil
-	}
+func roundTrips(f *plan.Function, kernel *directive) (*plan.Function, []plan.Remark, []plan.Remark) {
 	r := &restater{f: f, numbers: make(map[*types.Var]bool), sinks: make(map[*ast.CallExpr]sink), defs: make(map[*types.Var][]definition),
 		uses: make(map[*types.Var][]*ast.Ident), inner: make(map[*types.Var]bool), named: make(map[*ast.CallExpr]string), stems: make(map[ast.Expr]string),
-		before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[ast.Stmt]*choice), heads: make(map[ast.Stmt]*ast.IfStmt), copied: make(map[*ast.Ident]string), namer: newNamer(f)}
+		before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[ast.Stmt]*choice), copied: make(map[*ast.Ident]string), namer: newNamer(f)}
 	r.scan()
-	if !slices.Contains(kernel.Off, Choice.Name) {
-		r.candidates()
-	}
 	for n := -1; n != r.found(); { // what becomes a number for one thing may be of use to another
 		n = r.found()
 		r.refused = nil
-		r.choose()
-		r.choices()
+		for _, step := range kernel.steps {
+			if step.number != nil {
+				step.number(r)
+			}
+		}
 	}
 	if r.isTorn() {
 		return nil, nil, r.refused
 	}
-	applied := r.chosenRemarks()
-	if len(r.sinks) == 0 && len(applied) == 0 {
+	if len(r.sinks) == 0 && len(r.chosen) == 0 {
 		return nil, nil, r.refused
 	}
 	r.restate(f.Decl.Body)
@@ -119,11 +115,23 @@ func roundTrips(f *plan.Function, kernel *load.Kernel) (*plan.Function, []plan.R
 	if err != nil {
 		return nil, nil, r.refused
 	}
+	var applied []plan.Remark
+	for _, step := range kernel.steps {
+		if step.numbers != nil {
+			applied = append(applied, step.numbers(r)...)
+		}
+	}
+	return restated, applied, r.refused
+}
+
+// stayRemarks say which values stay on the device.
+func (r *restater) stayRemarks() (applied []plan.Remark) {
+	f := r.f
 	for _, call := range r.reads {
 		applied = append(applied, plan.Remark{Code: RoundTrip.Code, Rule: RoundTrip.Name, Verdict: plan.Applied, Pos: f.Position(call.Pos()),
 			Function: f.Decl.Name.Name, Message: types.ExprString(call) + " " + RoundTrip.Does})
 	}
-	return restated, applied, r.refused
+	return applied
 }
 
 // found counts what has been found.

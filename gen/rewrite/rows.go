@@ -95,6 +95,7 @@ type match struct {
 	read  *plan.Read
 	calls []*ast.CallExpr
 	defs  []*plan.Stmt
+	fixed bool          // the tensor is the same for all rows
 	ops   int           // calls but those of Row
 	uses  *plan.Effects // of the operands that are the same for all rows
 }
@@ -275,7 +276,7 @@ func (b *batcher) read(r *plan.Read) bool {
 	m := &match{read: r, uses: &plan.Effects{}}
 	if r.Plain == nil && !b.mentionsLoop(r.Operand) && b.f.CannotFail(r.Operand) {
 		e := b.f.Effects(r.Operand)
-		if !e.OnlyReads() || e.Needs(b.total) || slices.Contains(b.a.kernel.Off, WholeSlice.Name) {
+		if m.fixed = true; !e.OnlyReads() || e.Needs(b.total) || !b.together(m) {
 			return false
 		}
 		b.fixed = append(b.fixed, r)
@@ -284,18 +285,24 @@ func (b *batcher) read(r *plan.Read) bool {
 	if !b.chain(m, r.Operand) || len(m.calls) == 0 || !b.isIndexAt(r.Expr) {
 		return false
 	}
-	rule := Batched
-	if m.ops == 0 {
-		rule = WholeSlice
-	} else if !b.always(r) {
-		return false // it might be computed for many rows and needed for few
-	}
-	if slices.Contains(b.a.kernel.Off, rule.Name) {
+	if !b.together(m) {
 		return false
 	}
 	b.found = append(b.found, m)
 	return true
 }
+
+// together reports whether a step takes m together with the other rows.
+func (b *batcher) together(m *match) bool {
+	return slices.ContainsFunc(b.a.kernel.steps, func(step *Step) bool { return step.row != nil && step.row(b, m) })
+}
+
+// isSlice reports whether m is a row of a tensor, or the same in all iterations.
+func isSlice(_ *batcher, m *match) bool { return m.fixed || m.ops == 0 }
+
+// isComputed reports whether m is computed of a row, in each iteration: else it might be computed for many rows and
+// needed for few.
+func isComputed(b *batcher, m *match) bool { return !isSlice(b, m) && b.always(m.read) }
 
 // isIndexAt reports whether the name of the index means the index at e.
 func (b *batcher) isIndexAt(e ast.Expr) bool {

@@ -11,9 +11,8 @@ import "github.com/asyncgen/asyncgen/gen/internal/plan"
 //	                        	use(l)
 //	                        })
 var Scalar = &Rewrite{
-	Name:    "defer-read",
-	Was:     "R1",
-	Code:    plan.DeferredRead,
-	Does:    "is read when it has arrived",
-	Matches: func(*plan.Stmt) bool { return true },
+	Name: "defer-read",
+	Was:  "R1",
+	Code: plan.DeferredRead,
+	Does: "is read when it has arrived",
 }

@@ -15,23 +15,25 @@ var Store = &Rewrite{
 	Was:  "R3",
 	Code: plan.DeferredStore,
 	Does: "is stored when it has arrived",
-	Matches: func(s *plan.Stmt) bool {
-		a, ok := s.Inner().(*ast.AssignStmt)
-		if !ok {
-			return false
+}
+
+// isStore reports whether s puts values into memory.
+func isStore(s *plan.Stmt) bool {
+	a, ok := s.Inner().(*ast.AssignStmt)
+	if !ok {
+		return false
+	}
+	for _, lhs := range a.Lhs {
+		if _, isVar := ast.Unparen(lhs).(*ast.Ident); !isVar {
+			return true
 		}
-		for _, lhs := range a.Lhs {
-			if _, isVar := ast.Unparen(lhs).(*ast.Ident); !isVar {
+	}
+	for _, rhs := range a.Rhs {
+		if call, ok := ast.Unparen(rhs).(*ast.CallExpr); ok {
+			if id, ok := ast.Unparen(call.Fun).(*ast.Ident); ok && id.Name == "append" {
 				return true
 			}
 		}
-		for _, rhs := range a.Rhs {
-			if call, ok := ast.Unparen(rhs).(*ast.CallExpr); ok {
-				if id, ok := ast.Unparen(call.Fun).(*ast.Ident); ok && id.Name == "append" {
-					return true
-				}
-			}
-		}
-		return false
-	},
+	}
+	return false
 }

@@ -36,7 +36,7 @@ var Undone = &Rewrite{
 // undo makes the part of u that does not come later run ahead although it changes what others can
 // see, and reports whether that can be.
 func (a *attempt) undo(u *plan.Unit) bool {
-	if a.undone[u.Stmt] || slices.Contains(a.kernel.Off, Undone.Name) || len(u.Reads) == 0 && a.followsValue(u) {
+	if a.undone[u.Stmt] || len(u.Reads) == 0 && a.followsValue(u) {
 		return false
 	}
 	if _, ok := a.changedBy(u); !ok {
