@@ -136,10 +136,11 @@ type side struct {
 }
 
 // meaning returns the variable, label or type of the function that id stands for; or that it stands
-// for none, which is certain only if known says so: what undoing has made has no meaning.
+// for none, which is certain only if known says so: what undoing has made has no meaning. A function that calls
+// itself declares its name, but not in itself.
 func (s side) meaning(id *ast.Ident) (obj *ast.Object, known bool) {
 	switch {
-	case id.Obj != nil && s.pos <= id.Obj.Pos() && id.Obj.Pos() < s.end:
+	case id.Obj != nil && id.Obj.Kind != ast.Fun && s.pos <= id.Obj.Pos() && id.Obj.Pos() < s.end:
 		return id.Obj, true
 	case id.Obj != nil || s.free[id]:
 		return nil, true
