@@ -534,7 +534,7 @@ func FAsync(w *tensor.Tensor, gs []*tensor.Tensor) *tensor.Tensor {
 	for _, g := range gs {
 		norm := g.Norm().ItemF64()
 		normAt := later.ReadF64(norm)
-		later.Do(func() { normAt.Item() })
+		later.Do(func() { normAt.Item() }) // fails here if norm does
 		asyncrt.Either(norm.Gt(asyncrt.Const(1)), func() {
 			g = g.DivF64(norm)
 		}, nil, &g)

@@ -98,8 +98,12 @@ func givenBack(after []ast.Stmt, info *types.Info, laters map[types.Object]bool)
 	}
 	body := ifs.Body
 	if ifs.Init == nil && len(after) > 1 { // the result is asked for by the next statement
-		if next, ok := after[1].(*ast.IfStmt); ok {
+		switch next := after[1].(type) {
+		case *ast.IfStmt:
 			body = next.Body
+			_, goesOn = next.Cond.(*ast.BinaryExpr) // it takes one of several ways
+		case *ast.SwitchStmt:
+			body, goesOn = next.Body, true
 		}
 	}
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -108,7 +112,7 @@ func givenBack(after []ast.Stmt, info *types.Info, laters map[types.Object]bool)
 		}
 		return true
 	})
-	return vs, !jumps(body.List)
+	return vs, goesOn || !jumps(body.List)
 }
 
 // jumps reports whether control never comes to the end of list: it ends with a

@@ -172,6 +172,25 @@ func Forms(out io.Writer, w *tensor.Tensor) *tensor.Tensor {
 	return w
 }
 
+//asyncgen:kernel
+func Ends(out io.Writer, xs []*tensor.Tensor) (float64, error) {
+	total := 0.0
+	for i, x := range xs {
+		sum := x.Sum().Item()
+		if sum > 9 {
+			return total, fmt.Errorf("row %d: large", i)
+		}
+		if _, err := fmt.Fprintln(out, i, sum); err != nil {
+			return sum, fmt.Errorf("row %d: %w", i, err)
+		}
+		total += sum
+		if sum < -9 {
+			break
+		}
+	}
+	return -total, nil
+}
+
 type model struct {
 	w, v *tensor.Tensor
 	all  []*tensor.Tensor
@@ -229,11 +248,11 @@ func TestChecksNotice(t *testing.T) {
 					"twiceLater": {name: "twice", here: []bool{false, true}}, "twiceLater2": {name: "twice"}, "twiceLater3": {name: "twice", here: []bool{false, true}}, "twiceLater4": {name: "twice"}},
 			},
 		}
-		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own", "ClosuresAsync": "Closures", "LiteralsAsync": "Literals", "MixedAsync": "Mixed", "StepsAsync": "Steps", "FormsAsync": "Forms", "FitAsync": "Fit"}, variants, nil)
+		found := undone([]byte(text), []byte(checkedSource), map[string]string{"TrainAsync": "Train", "LogAsync": "Log", "SumsAsync": "Sums", "OwnAsync": "Own", "ClosuresAsync": "Closures", "LiteralsAsync": "Literals", "MixedAsync": "Mixed", "StepsAsync": "Steps", "FormsAsync": "Forms", "FitAsync": "Fit", "EndsAsync": "Ends"}, variants, nil)
 		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "sumsLater", "sums", variants, nil)...)
 		found = append(found, undoneLift([]byte(text), []byte(checkedSource), "movedLater", "moved", variants, nil)...)
 		return append(found, recheck(prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)},
-			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true, "ClosuresAsync": true, "LiteralsAsync": true, "MixedAsync": true, "StepsAsync": true, "FormsAsync": true, "FitAsync": true}, map[string]bool{"sumsLater": true, "movedLater": true}, variants, known(prog))...)
+			map[string]bool{"TrainAsync": true, "LogAsync": true, "SumsAsync": true, "OwnAsync": true, "ClosuresAsync": true, "LiteralsAsync": true, "MixedAsync": true, "StepsAsync": true, "FormsAsync": true, "FitAsync": true, "EndsAsync": true}, map[string]bool{"sumsLater": true, "movedLater": true}, variants, known(prog))...)
 	}
 	if found := check(good); len(found) > 0 {
 		t.Fatalf("good output: %v\n%s", found, good)
@@ -294,6 +313,14 @@ func TestChecksNotice(t *testing.T) {
 		"given back too late":              {"\tif m != nil {\n\t\tlater.Undo(asyncrt.Var(&m.w), asyncrt.Var(&m.v), asyncrt.Elems(m.all))\n\t}\n\tfor i, x := range xs {\n", "\tfor i, x := range xs {\n\tif m != nil {\n\t\tlater.Undo(asyncrt.Var(&m.w), asyncrt.Var(&m.v), asyncrt.Elems(m.all))\n\t}\n", "is not given back"},
 		"nil is followed":                  {"\tif m != nil {\n\t\tlater.Undo(asyncrt.Var(&m.w), asyncrt.Var(&m.v), asyncrt.Elems(m.all))\n\t}\n", "\tlater.Undo(asyncrt.Var(&m.w), asyncrt.Var(&m.v), asyncrt.Elems(m.all))\n", "where the original has"},
 		"more than what is given back":     {"later.Undo(asyncrt.Var(&m.w), ", "later.Undo(asyncrt.Var(&m.w), asyncrt.Var(&xs[0]), ", "where the original has"},
+		"result of another return":         {"= total, fmt.Errorf(\"row %d: large\", i)", "= sum, fmt.Errorf(\"row %d: large\", i)", "where the original has"},
+		"result that is not told":          {"valueAtEnd, errAtEnd = sum, ", "errAtEnd = ", "where the original has"},
+		"results change their places":      {"valueAtEnd, errAtEnd = sum, fmt.Errorf(\"row %d: %w\", i, err)", "errAtEnd, valueAtEnd = fmt.Errorf(\"row %d: %w\", i, err), total", "where the original has"},
+		"result that is told twice":        {"valueAtEnd, errAtEnd = sum, ", "valueAtEnd = total\n\t\t\t\tvalueAtEnd, errAtEnd = sum, ", "where the original has"},
+		"other way out":                    {"exit = 2", "exit = 1", "where the original has"},
+		"no way out":                       {"\tif exit == 1 {", "\tif exit == 3 {", "where the original has"},
+		"way out of an iteration before":   {"\texit := 0\n", "\texit := 0\n\tfor range 2 {\n\t\t_ = exit\n\t}\n", "EndsAsync"},
+		"way out that is not fresh":        {"\tlater.Flush()\n\tif exit == 1 {\n\t\treturn valueAtEnd, errAtEnd\n\t}\n", "\tlater.Flush()\n\t{\n\t\tif exit == 1 {\n\t\t\treturn valueAtEnd, errAtEnd\n\t\t}\n\t}\n", "EndsAsync"},
 		"entry outside the loop":           {"\tlater.Flush()\n\treturn total, nil\n}", "\tlater.Flush()\n\tlater.Do(func() {})\n\treturn total, nil\n}", "outside all loops"},
 	} {
 		damaged := strings.Replace(good, c.old, c.new, 1)

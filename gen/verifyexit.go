@@ -16,12 +16,19 @@ import (
 // a call of BreakIf with what follows if the loop has ended is the condition that
 // it is given, and the jump.
 func (u *undoer) exits(fn *ast.FuncDecl) {
-	e := &exitUndoer{undoer: u, fields: make(map[string][]string), outs: make(map[string]string), choices: make(map[string][]ast.Stmt)}
+	e := &exitUndoer{undoer: u, fields: make(map[string][]string), choices: make(map[string][]ast.Stmt), flags: make(map[string]ast.Node)}
 	ast.Inspect(fn, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SwitchStmt); ok && s.Tag != nil {
-			if id, ok := s.Tag.(*ast.Ident); ok && !u.known[id.Name] {
-				e.choices[id.Name] = s.Body.List
+		for _, s := range listOf(n) {
+			if a, ok := s.(*ast.AssignStmt); ok && e.isFlag(a) {
+				e.flags[a.Lhs[0].(*ast.Ident).Name] = n
 			}
+		}
+		if s, ok := n.(*ast.SwitchStmt); ok && e.isStrange(s.Tag) {
+			e.choices[s.Tag.(*ast.Ident).Name] = s.Body.List
+		}
+		if s, ok := n.(*ast.IfStmt); ok && e.isChoice(s) {
+			eq := s.Cond.(*ast.BinaryExpr)
+			e.choices[eq.X.(*ast.Ident).Name] = []ast.Stmt{&ast.CaseClause{List: []ast.Expr{eq.Y}, Body: s.Body.List}}
 		}
 		if ts, ok := n.(*ast.TypeSpec); ok && !u.known[ts.Name.Name] {
 			if s, ok := ts.Type.(*ast.StructType); ok {
@@ -36,6 +43,10 @@ func (u *undoer) exits(fn *ast.FuncDecl) {
 	})
 	astutil.Apply(fn.Body, nil, func(c *astutil.Cursor) bool {
 		switch n := c.Node().(type) {
+		case *ast.SwitchStmt:
+			if e.isStrange(n.Tag) && e.isFresh(c.Parent(), n.Tag) {
+				c.Delete()
+			}
 		case *ast.IfStmt:
 			e.ifs(c, n)
 		case *ast.DeclStmt:
@@ -43,10 +54,8 @@ func (u *undoer) exits(fn *ast.FuncDecl) {
 				c.Delete()
 			}
 		case *ast.AssignStmt: // exit := 0
-			if id, ok := n.Lhs[0].(*ast.Ident); ok && n.Tok == token.DEFINE && !u.known[id.Name] && len(n.Rhs) == 1 {
-				if _, ok := n.Rhs[0].(*ast.BasicLit); (ok || isName(n.Rhs[0], "false")) && c.Index() >= 0 {
-					c.Delete()
-				}
+			if e.isFlag(n) && c.Index() >= 0 {
+				c.Delete()
 			}
 		case *ast.LabeledStmt:
 			if !u.known[n.Label.Name] {
@@ -61,8 +70,19 @@ func (u *undoer) exits(fn *ast.FuncDecl) {
 type exitUndoer struct {
 	*undoer
 	fields  map[string][]string   // of the types of states
-	outs    map[string]string     // variables of the way out, and what they stand for
+	outs    map[string]ast.Expr   // variables of the way out that a test sets, and to what
+	flags   map[string]ast.Node   // variables that tell ways apart, and whether one is taken, and the block of each
 	choices map[string][]ast.Stmt // cases of the switches on variables that tell ways apart
+}
+
+// isFlag reports whether n declares a variable that tells whether the loop has ended, or how.
+func (e *exitUndoer) isFlag(n *ast.AssignStmt) bool {
+	id, ok := n.Lhs[0].(*ast.Ident)
+	if !ok || n.Tok != token.DEFINE || e.known[id.Name] || len(n.Rhs) != 1 {
+		return false
+	}
+	_, number := n.Rhs[0].(*ast.BasicLit)
+	return number || isName(n.Rhs[0], "false")
 }
 
 // isNew reports whether d declares something that the original has not, and
@@ -79,7 +99,8 @@ func (e *exitUndoer) isNew(d *ast.DeclStmt) bool {
 
 // ifs undoes one if statement, if it asks whether the loop has ended.
 func (e *exitUndoer) ifs(c *astutil.Cursor, n *ast.IfStmt) {
-	if n.Init == nil && e.isStrange(n.Cond) { // if ended
+	// if ended, if exit == 1
+	if n.Init == nil && e.isStrange(n.Cond) || e.isChoice(n) && e.isFresh(c.Parent(), n.Cond.(*ast.BinaryExpr).X) {
 		c.Delete()
 		return
 	}
@@ -108,6 +129,21 @@ func (e *exitUndoer) ifs(c *astutil.Cursor, n *ast.IfStmt) {
 		}
 		c.Delete()
 	}
+}
+
+// isChoice reports whether n, behind the loop, asks which way has been decided on, and takes one.
+func (e *exitUndoer) isChoice(n *ast.IfStmt) bool {
+	eq, ok := n.Cond.(*ast.BinaryExpr)
+	if !ok || n.Init != nil || n.Else != nil || eq.Op != token.EQL || !e.isStrange(eq.X) {
+		return false
+	}
+	return e.flags[eq.X.(*ast.Ident).Name] != nil
+}
+
+// isFresh reports whether flag, which is asked for in block, has no value from before the loop: block declares it.
+func (e *exitUndoer) isFresh(block ast.Node, flag ast.Expr) bool {
+	id, ok := flag.(*ast.Ident)
+	return ok && block != nil && e.flags[id.Name] == block
 }
 
 // isStrange reports whether x is a variable that the original has not.
@@ -227,24 +263,31 @@ func (e *exitUndoer) decisions(n ast.Node, jump func(exit, which string) ast.Stm
 // without returns list without the assignments at its end that say how the loop ends, and the
 // variable and the number by which they tell ways apart.
 func (e *exitUndoer) without(list []ast.Stmt) (kept []ast.Stmt, exit, which string) {
+	e.outs = make(map[string]ast.Expr)
 	last := len(list) - 1
 	for ; last >= 0; last-- {
 		a, ok := list[last].(*ast.AssignStmt)
-		if !ok || a.Tok != token.ASSIGN || len(a.Lhs) != 1 {
+		if !ok || a.Tok != token.ASSIGN || len(a.Lhs) != len(a.Rhs) || !e.sets(a) {
 			break
 		}
-		id, ok := a.Lhs[0].(*ast.Ident)
-		if !ok || e.known[id.Name] {
-			break
-		}
-		switch rhs := a.Rhs[0].(type) {
-		case *ast.BasicLit:
-			exit, which = id.Name, rhs.Value
-		case *ast.Ident:
-			e.outs[id.Name] = rhs.Name
+		if id := a.Lhs[0].(*ast.Ident); e.flags[id.Name] != nil {
+			exit, which = id.Name, types.ExprString(a.Rhs[0])
 		}
 	}
 	return list[:last+1], exit, which
+}
+
+// sets notes what a sets variables of the way out to, and reports whether it sets nothing else, and nothing twice.
+func (e *exitUndoer) sets(a *ast.AssignStmt) bool {
+	for _, lhs := range a.Lhs {
+		if id, ok := lhs.(*ast.Ident); !ok || e.known[id.Name] || e.outs[id.Name] != nil {
+			return false
+		}
+	}
+	for i, lhs := range a.Lhs {
+		e.outs[lhs.(*ast.Ident).Name] = a.Rhs[i]
+	}
+	return true
 }
 
 func isName(e ast.Expr, name string) bool {
@@ -303,8 +346,8 @@ func (e *exitUndoer) jump(ended []ast.Stmt, which, end string, values map[string
 				c.Replace(values[n.Sel.Name])
 			}
 		case *ast.Ident:
-			if c.Name() != "Sel" && e.outs[n.Name] != "" && !e.known[n.Name] {
-				c.Replace(ast.NewIdent(e.outs[n.Name]))
+			if c.Name() != "Sel" && e.outs[n.Name] != nil && !e.known[n.Name] {
+				c.Replace(e.outs[n.Name])
 			}
 		}
 		return true

@@ -229,6 +229,7 @@ func (a *attempt) exitsOf(r *plan.Region) *plan.Reason {
 	if x == nil {
 		return nil
 	}
+	a.joinReturns(r, x)
 	slices.SortStableFunc(x.Ways, func(v, w *plan.Way) int { // the one past the end of the loop comes last
 		switch {
 		case v.Jump == nil:
@@ -437,8 +438,8 @@ func sameWay(f *plan.Function, v, w *plan.Way) bool {
 	return wayKey(f, v.Jump) == wayKey(f, w.Jump)
 }
 
-// wayKey is a text that is the same for jumps that do the same.
-func wayKey(f *plan.Function, jump ast.Stmt) string {
+// wayKey is a text that is the same for jumps that do the same, and for expressions that mean the same.
+func wayKey(f *plan.Function, jump ast.Node) string {
 	var b strings.Builder
 	ast.Inspect(jump, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -540,6 +541,9 @@ func (a *attempt) needs(w *plan.Way) (objs []types.Object) {
 	}
 	if n, ok := w.Jump.(*ast.ReturnStmt); ok {
 		ast.Inspect(n, func(m ast.Node) bool {
+			if e, ok := m.(ast.Expr); ok && w.Result(e) != nil {
+				return false
+			}
 			if id, ok := m.(*ast.Ident); ok && w.Uses[id] == nil && w.Outs[id] == nil {
 				if obj := a.f.Info.Uses[id]; obj != nil && obj.Pkg() == a.f.Pkg.Types && !isMember(obj) {
 					objs = append(objs, obj)

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
@@ -108,7 +109,8 @@ func (n *namer) exits(l *plan.Later) {
 		r.Exits.End, r.Exits.OK = end, ok
 		if len(r.Exits.Ways) > 1 {
 			r.Exits.Which = n.unused("exit")
-			if !r.Endless {
+			r.Exits.Behind = !r.Endless
+			if r.Exits.Behind && !(r.Exits.TakenOnce(l) && len(r.Exits.Fields) == 0) {
 				r.Exits.Ended = n.unused("ended")
 			}
 		}
@@ -122,7 +124,13 @@ func (n *namer) exits(l *plan.Later) {
 			}
 		}
 		for _, w := range r.Exits.Ways {
-			for _, o := range w.Outs {
+			outs := slices.Collect(maps.Values(w.Outs))
+			for _, res := range w.Results {
+				if res != nil && res.Out != nil {
+					outs = append(outs, res.Out)
+				}
+			}
+			for _, o := range outs {
 				if o.Name == "" {
 					o.Name = n.unused(o.Var.Name() + "AtEnd")
 					l.Outs = append(l.Outs, o)

@@ -212,8 +212,8 @@ func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 			}
 			if a.loop.IsCall {
 				a.ends(g)
-			} else if isExit(s) && len(g.Skips) == 0 {
-				g = nil // what comes next is dropped if the loop ends
+			} else if s.IsTest || len(g.Stmts) == 1 && onlyEnds(s) && (i+1 == len(list) || !isExit(list[i+1])) {
+				g = nil // it is tested in another place, or its condition is the whole test
 			}
 			continue
 		}
@@ -227,6 +227,12 @@ func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 			a.layout(r, body)
 		}
 	}
+}
+
+// onlyEnds reports whether s is a condition and a jump.
+func onlyEnds(s *plan.Stmt) bool {
+	n, ok := s.Inner().(*ast.IfStmt)
+	return ok && isExit(s) && n.Init == nil && n.Else == nil && len(n.Body.List) == 1
 }
 
 // polls finds the loops that have to ask, in each iteration, whether entries can

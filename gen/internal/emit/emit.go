@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
@@ -196,9 +197,7 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 		}
 		head = append(head, t.Name+" := "+operands[t.Read])
 	}
-	for _, v := range g.Hoists {
-		head = append(head, fmt.Sprintf("var %s %s", v.Name(), p.typeText(v.Type())))
-	}
+	head = append(head, declarations(g.Hoists, func(v *types.Var) string { return p.typeText(v.Type()) })...)
 	for _, s := range g.Stmts {
 		p.hoist(s, g)
 	}
@@ -223,14 +222,30 @@ func (p *printer) group(l *plan.Later, r *plan.Region, g *plan.Group) {
 	if body := p.render(start, end); p.spread() && isShort(body) {
 		p.insert(start, p.lines(head...)+opening+" ")
 		p.insert(end, " "+closing)
+		if len(g.Stmts) == 1 {
+			p.remark(g.Stmts[0], end)
+		}
 		return
 	}
+	p.remarks(g, end)
 	p.insert(start, p.lines(append(head, opening)...))
 	if p.spread() {
 		p.insert(end, "\n"+closing)
 	} else {
 		p.insert(end, " "+closing)
 	}
+}
+
+// declarations declare vars without values, neighbours of one type together.
+func declarations(vars []*types.Var, typeOf func(v *types.Var) string) (lines []string) {
+	for len(vars) > 0 {
+		names, t := vars[0].Name(), typeOf(vars[0])
+		for vars = vars[1:]; len(vars) > 0 && typeOf(vars[0]) == t; vars = vars[1:] {
+			names += ", " + vars[0].Name()
+		}
+		lines = append(lines, "var "+names+" "+t)
+	}
+	return lines
 }
 
 // exit makes the end of the loop depend on a group.
@@ -265,6 +280,60 @@ func (p *printer) exit(l *plan.Later, r *plan.Region, g *plan.Group, head []stri
 	p.insert(end, text+closing)
 }
 
+// remarks are those on the statements of an entry over several lines, which ends with end.
+func (p *printer) remarks(g *plan.Group, end token.Pos) {
+	for _, s := range g.Stmts {
+		if why := p.failsOnly(s); s.Node.End() < end {
+			p.remark(s, s.Node.End())
+		} else if why != "" && p.spread() {
+			p.insert(end, " // "+why)
+		}
+	}
+}
+
+// remark says behind s, which is all that stands before end, what it is there for if that is nothing but to fail.
+func (p *printer) remark(s *plan.Stmt, end token.Pos) {
+	why := p.failsOnly(s)
+	if why == "" || !p.spread() {
+		return
+	}
+	rest := p.src[p.offset(end):]
+	blank := len(rest) - len(bytes.TrimLeft(rest, " \t"))
+	if next := rest[blank:]; len(next) > 0 && next[0] == ';' { // of a statement that was put in
+		p.replace(end, end+token.Pos(blank+1), " // "+why+"\n")
+	} else if len(next) > 0 && next[0] == '\n' {
+		p.insert(end, " // "+why)
+	}
+}
+
+// failsOnly returns when s, a statement that looks at a value and does nothing with it, fails; or "".
+func (p *printer) failsOnly(s *plan.Stmt) string {
+	x, ok := s.Inner().(*ast.ExprStmt)
+	if !ok || len(s.Reads) == 0 {
+		return ""
+	}
+	var names []string
+	for _, r := range s.Reads {
+		if r.Plain == nil {
+			return ""
+		}
+		if r.Expr == x.X {
+			return "fails here if " + r.Plain.Name() + " does"
+		}
+		if !slices.Contains(names, r.Plain.Name()) {
+			names = append(names, r.Plain.Name())
+		}
+	}
+	call, ok := x.X.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	if _, api, ok := p.d.Function.Library(call); !ok || api.Kind != tensorapi.View && api.Kind != tensorapi.Op {
+		return ""
+	}
+	return "fails here if " + strings.Join(names, " or ") + " is out of range"
+}
+
 // unlabel drops the label of the loop around g if the jumps that now end the entry were the last ones that named it.
 func (p *printer) unlabel(r *plan.Region, g *plan.Group) {
 	if len(g.Skips) == 0 {
@@ -284,7 +353,7 @@ func (p *printer) unlabel(r *plan.Region, g *plan.Group) {
 		}
 	}
 	if x := r.Exits; x != nil && r.Loop.Node == ast.Stmt(l) &&
-		(x.Ended != "" || slices.ContainsFunc(x.Ways, func(w *plan.Way) bool { return w.Jump == nil })) {
+		(x.Behind || slices.ContainsFunc(x.Ways, func(w *plan.Way) bool { return w.Jump == nil })) {
 		return // the way out uses it
 	}
 	end := l.Colon + 1
@@ -296,7 +365,7 @@ func (p *printer) unlabel(r *plan.Region, g *plan.Group) {
 
 // isShort reports whether an entry reads well on one line.
 func isShort(body string) bool {
-	return len(body) <= 60 && !strings.Contains(body, "\n") && !strings.Contains(body, "//") && !strings.HasSuffix(body, "}")
+	return len(body) <= 80 && !strings.Contains(body, "\n") && !strings.Contains(body, "//") && !strings.HasSuffix(body, "}")
 }
 
 // read makes a read of a tensor one of the Read with the given name.
@@ -342,7 +411,10 @@ func (p *printer) raise(later string, reads []*plan.Read) string {
 	for _, r := range reads {
 		raise = append(raise, p.render(r.Expr.Pos(), r.Expr.End()))
 	}
-	if p.spread() {
+	switch {
+	case p.spread() && len(raise) == 1:
+		return fmt.Sprintf("%s.Do(func() { %s }) // if this fails, what follows is never reached", later, raise[0])
+	case p.spread():
 		return fmt.Sprintf("%s.Do(func() {\n// If this fails, what follows is never reached.\n%s\n})", later, strings.Join(raise, "\n"))
 	}
 	return fmt.Sprintf("%s.Do(func() { %s })", later, strings.Join(raise, "; "))

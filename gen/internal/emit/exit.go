@@ -28,7 +28,11 @@ func (p *printer) declarations(l *plan.Later) (lines []string) {
 		for _, s := range l.State.Fields {
 			fields = append(fields, s.Name+" "+p.typeText(s.Var.Type()))
 		}
-		lines = append(lines, p.block("type "+l.State.Type+" struct", fields))
+		if p.spread() && len(fields) == 1 {
+			lines = append(lines, "type "+l.State.Type+" struct{ "+fields[0]+" }")
+		} else {
+			lines = append(lines, p.block("type "+l.State.Type+" struct", fields))
+		}
 	}
 	for _, o := range l.Outs {
 		lines = append(lines, "var "+o.Name+" "+p.typeText(o.Var.Type()))
@@ -70,13 +74,16 @@ func (p *printer) flush(l *plan.Later, r *plan.Region, at *plan.Stmt) string {
 	if r.Exits == nil {
 		return call
 	}
-	if r.Exits.Ended != "" && at == nil {
+	if r.Exits.Behind && at == nil {
 		get := fmt.Sprintf("%s, %s = %s", p.endName(r), r.Exits.Ended, call)
 		sep := "\n"
 		if !p.spread() {
 			sep = "; "
 		}
-		return p.block("if !"+r.Exits.Ended, []string{get}) + sep + p.block("if "+r.Exits.Ended, p.choice(r))
+		if r.Exits.Ended == "" {
+			return call + sep + p.choice(l, r)
+		}
+		return p.block("if !"+r.Exits.Ended, []string{get}) + sep + p.choice(l, r)
 	}
 	way := p.wayOut(r, at)
 	if len(way) == 0 {
@@ -149,7 +156,7 @@ func (p *printer) wayOut(r *plan.Region, at *plan.Stmt) (statements []string) {
 // leaving is wayOut where the statement at is no part of a function.
 func (p *printer) leaving(r *plan.Region, at *plan.Stmt) (statements []string) {
 	ways := r.Exits.Ways
-	if r.Exits.Ended != "" {
+	if r.Exits.Behind {
 		return []string{p.leave(r, at)}
 	}
 	for i, w := range ways {
@@ -189,23 +196,35 @@ func (p *printer) leave(r *plan.Region, at *plan.Stmt) string {
 	return "break"
 }
 
-// choice takes, after the loop, the way that has been decided on.
-func (p *printer) choice(r *plan.Region) []string {
+// choice takes, after the loop of r, the way that has been decided on, if one has. In another loop, that may have been
+// in an iteration before.
+func (p *printer) choice(l *plan.Later, r *plan.Region) string {
 	var cases []string
-	for i, w := range r.Exits.Ways {
+	ways := r.Exits.Ways
+	once := r.Exits.TakenOnce(l)
+	for i, w := range ways {
+		if way := p.way(r, w, nil); once && len(ways) == 2 && len(p.way(r, ways[1-i], nil)) == 0 {
+			return p.block(fmt.Sprintf("if %s == %d", r.Exits.Which, i+1), way)
+		}
+	}
+	for i, w := range ways {
 		if way := p.way(r, w, nil); len(way) > 0 {
 			sep := "\n"
 			if !p.spread() {
 				sep = "; "
 			}
 			which := fmt.Sprintf("case %d:", i+1)
-			if w.Jump != nil && i == len(r.Exits.Ways)-1 {
+			if w.Jump != nil && i == len(ways)-1 {
 				which = "default:"
 			}
 			cases = append(cases, which+strings.ReplaceAll(sep, ";", "")+strings.Join(way, sep))
 		}
 	}
-	return []string{p.block("switch "+r.Exits.Which, cases)}
+	choice := p.block("switch "+r.Exits.Which, cases)
+	if once {
+		return choice
+	}
+	return p.block("if "+r.Exits.Ended, []string{choice})
 }
 
 // label is the label of the loop of r.
@@ -236,6 +255,15 @@ func (p *printer) jump(r *plan.Region, w *plan.Way) string {
 	}
 	for id, o := range w.Outs {
 		e.replace(id.Pos(), id.End(), o.Name)
+	}
+	for i, res := range w.Results {
+		switch at := w.Jump.(*ast.ReturnStmt).Results[i]; {
+		case res == nil:
+		case res.Out != nil:
+			e.replace(at.Pos(), at.End(), res.Out.Name)
+		default:
+			e.replace(at.Pos(), at.End(), r.Exits.End+"."+res.Slot.Name)
+		}
 	}
 	text := e.render(w.Jump.Pos(), w.Jump.End())
 	if !p.spread() {
@@ -282,22 +310,27 @@ func (p *printer) test(l *plan.Later, r *plan.Region, g *plan.Group) (open, end 
 
 // stateValues are the elements of a composite literal for what the ways need that g decides on.
 func (p *printer) stateValues(l *plan.Later, g *plan.Group) string {
-	needs := make(map[*types.Var]bool)
-	for _, w := range g.Jumps {
+	needs := make(map[*types.Var]string)
+	for jump, w := range g.Jumps {
 		for _, s := range w.Restore {
-			needs[s.Var] = true
+			needs[s.Var] = s.Var.Name()
 		}
 		for _, s := range w.Uses {
-			needs[s.Var] = true
+			needs[s.Var] = s.Var.Name()
+		}
+		for i, res := range w.Results {
+			if res != nil && res.Slot != nil {
+				needs[res.Slot.Var] = types.ExprString(jump.(*ast.ReturnStmt).Results[i])
+			}
 		}
 	}
 	var values []string
 	for _, s := range l.State.Fields {
-		value := s.Var.Name()
+		value, needed := needs[s.Var]
 		if len(needs) < len(l.State.Fields) {
 			value = s.Name + ": " + value
 		}
-		if needs[s.Var] {
+		if needed {
 			values = append(values, value)
 		}
 	}
@@ -349,6 +382,20 @@ func (p *printer) decide(r *plan.Region, g *plan.Group) (result string, inText b
 			}
 		}
 		slices.Sort(lines)
+		var outs, results []string
+		for i, res := range w.Results {
+			if res != nil && res.Out != nil {
+				e := jump.(*ast.ReturnStmt).Results[i]
+				text := p.render(e.Pos(), e.End())
+				if !p.spread() {
+					text = oneLine(text)
+				}
+				outs, results = append(outs, res.Out.Name), append(results, text)
+			}
+		}
+		if outs != nil {
+			lines = append(lines, strings.Join(outs, ", ")+" = "+strings.Join(results, ", "))
+		}
 		if r.Exits.Which != "" {
 			lines = append(lines, fmt.Sprintf("%s = %d", r.Exits.Which, slices.Index(r.Exits.Ways, w)+1))
 		}
@@ -369,7 +416,7 @@ func (p *printer) isBare(r *plan.Region, g *plan.Group, n *ast.IfStmt) bool {
 		return false
 	}
 	w := g.Jumps[n.Body.List[0]]
-	if w == nil || len(w.Outs) > 0 {
+	if w == nil || len(w.Outs) > 0 || slices.ContainsFunc(w.Results, func(r *plan.ExitResult) bool { return r != nil && r.Out != nil }) {
 		return false
 	}
 	return !slices.ContainsFunc(p.comments, func(c *ast.CommentGroup) bool { return n.Pos() <= c.Pos() && c.Pos() < n.End() })

@@ -130,8 +130,8 @@ func (p *printer) open(body *ast.BlockStmt) {
 
 // parts makes the two parts of the body of l.
 func (p *printer) parts(l *plan.Lift) {
-	for _, v := range l.Results {
-		p.insert(l.Function.Decl.Body.Lbrace+1, p.first("var "+v.Name()+" "+p.resultType(l, v)))
+	for _, line := range declarations(l.Results, func(v *types.Var) string { return p.resultType(l, v) }) {
+		p.insert(l.Function.Decl.Body.Lbrace+1, p.first(line))
 	}
 	if l.Outer {
 		p.nameResults(l)

@@ -3,6 +3,8 @@ package plan
 import (
 	"go/ast"
 	"go/types"
+	"maps"
+	"slices"
 )
 
 // A State is the type of what a Later hands over when an exit is taken.
@@ -11,7 +13,7 @@ type State struct {
 	Fields []*Slot
 }
 
-// A Slot is one variable of a State.
+// A Slot is one variable of a State, or a result of the function.
 type Slot struct {
 	Var  *types.Var
 	Name string
@@ -35,11 +37,10 @@ type Exits struct {
 	Labels bool   // a break of the loop needs a label
 	Label  string // for the loop; "" if it has one, or needs none
 	Which  string // the variable that tells several Ways apart
-	// the variable that tells after the loop whether it has ended so; "" if that is dealt with in the
-	// loop
-	Ended string
-	End   string // the variable with the state, and the one that tells whether there is one
-	OK    string
+	Behind bool   // the way is taken behind the loop
+	Ended  string // the variable that tells there whether the loop has ended so; "" if Which does
+	End    string // the variable with the state, and the one that tells whether there is one
+	OK     string
 }
 
 // Told is the variable that tells whether the loop has ended, where that is asked.
@@ -50,16 +51,63 @@ func (x *Exits) Told() string {
 	return x.OK
 }
 
+// TakenOnce reports whether Which alone tells behind the loop which way is to be taken: the loop is in no other one, so
+// that there has been none before, and one of the ways goes on there.
+func (x *Exits) TakenOnce(l *Later) bool {
+	return x.Ways[len(x.Ways)-1].Jump == nil && slices.ContainsFunc(l.Regions, func(r *Region) bool { return r.Exits == x && r.Loop.Node == l.Anchor })
+}
+
 // A Way is one way out of a loop.
 type Way struct {
 	Jump    ast.Stmt // as written; nil: to the statement after the loop
 	Restore []*Slot  // variables that get back, before the jump, what they held
 	Uses    map[*ast.Ident]*Slot
 	Outs    map[*ast.Ident]*Out // and those of which only the test knows the values
+
+	// Results stand for results of Jump, a return, if the way is for several returns and they differ there; nil: they
+	// do not.
+	Results []*ExitResult
+}
+
+// Has reports whether w uses s.
+func (w *Way) Has(s *Slot) bool {
+	return slices.Contains(w.Restore, s) || slices.Contains(slices.Collect(maps.Values(w.Uses)), s) ||
+		slices.ContainsFunc(w.Results, func(r *ExitResult) bool { return r != nil && r.Slot == s })
+}
+
+// Take adds what e, a result of the return of o, needs.
+func (w *Way) Take(o *Way, e ast.Expr) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && o.Uses[id] != nil {
+			w.Uses[id] = o.Uses[id]
+		} else if ok && o.Outs[id] != nil {
+			w.Outs[id] = o.Outs[id]
+		}
+		return true
+	})
+}
+
+// Result is what stands for e, a result of the return of w, or nil.
+func (w *Way) Result(e ast.Expr) *ExitResult {
+	n, ok := w.Jump.(*ast.ReturnStmt)
+	if !ok || w.Results == nil {
+		return nil
+	}
+	if i := slices.Index(n.Results, e); i >= 0 {
+		return w.Results[i]
+	}
+	return nil
+}
+
+// An ExitResult is what several returns have in common by its place only: each has a literal, which the
+// state has, or an expression that the test computes.
+type ExitResult struct {
+	Slot *Slot
+	Out  *Out
 }
 
 // An Out is a variable in which a test leaves the value of a variable of its
-// own for the way out.
+// own, or of a result, for the way out.
 type Out struct {
 	Var  *types.Var
 	Name string

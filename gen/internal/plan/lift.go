@@ -378,6 +378,23 @@ func (f *Function) NamedResults() (vs []*types.Var) {
 	return vs
 }
 
+// Results are the results of f; those without a name have "".
+func (f *Function) Results() (vs []*types.Var) {
+	if f.Decl.Type.Results == nil {
+		return nil
+	}
+	for _, field := range f.Decl.Type.Results.List {
+		t := f.Info.TypeOf(field.Type)
+		for _, name := range field.Names {
+			vs = append(vs, types.NewVar(name.Pos(), f.Pkg.Types, name.Name, t))
+		}
+		if field.Names == nil {
+			vs = append(vs, types.NewVar(field.Pos(), f.Pkg.Types, "", t))
+		}
+	}
+	return vs
+}
+
 // apart returns why f can't call the variant of l in the place of call, or nil. The variant stands in a
 // file of a function that calls it: that has to be built whenever the function of l is, and no other
 // file can have another function in its place then.
