@@ -406,7 +406,8 @@ func FAsync(x, w *tensor.Tensor) *tensor.Tensor {
 		`
 The bound, 64 unless the directive says window=N, keeps memory flat in a loop
 of any length. When it is reached the loop waits once, for the read in the
-middle of those on their way.`,
+middle of those on their way. With off=bound there is no bound, and what is put off
+may keep as much memory as the loop is long.`,
 		`
 func F(xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
@@ -890,7 +891,8 @@ func F(p *nn.Param, xs []*tensor.Tensor) (steepest *tensor.Tensor) {
 	}, {
 		plan.SwitchedOff, "the rewrite is switched off",
 		`
-The directive says off= with the rewrite that the statement needs.`,
+The directive says off= with the rewrite that the statement needs. The rewrites that put off
+statements share them out: each statement has one, and no other takes its place.`,
 		`
 //asyncgen:kernel off=defer-sum
 func F(xs []*tensor.Tensor) (total float64) {

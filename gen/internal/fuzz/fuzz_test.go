@@ -147,7 +147,7 @@ func libraryCopy(t *testing.T) string {
 // of TestPrograms need not have the rarest rewrites, TestLong has.
 var floors = map[string]int{
 	"defer-read": 8, "defer-sum": 10, "defer-store": 5, "defer-print": 20, "defer-guarded": 10, "hoist": 4, "read-rows": 1, "device-scalar": 8,
-	"device-select": 2, "speculate": 10, "batch-rows": 3, "map-rows": 1, "bound": 20, "split-call": 8, "undo": 5,
+	"device-select": 2, "speculate": 10, "batch-rows": 3, "map-rows": 20, "bound": 40, "split-call": 8, "undo": 5,
 }
 
 // accept reports what was rewritten. Refusing everything is no way to pass.
