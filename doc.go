@@ -78,6 +78,7 @@
 //	gen/internal/plan        a loop as effects and reads
 //	gen/internal/emit        printing what was planned
 //	gen/rewrite              the rewrites, in order
+//	gen/internal/verify      original and generated functions, executed on terms and compared
 //	gen                      Generate computes results, Result.Commit writes them
 //	gen/internal/gentest     what tests of the generator share, and its golden files
 //	gen/internal/fuzz        random programs, as written, as rewritten and as an interpreter has them

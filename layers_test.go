@@ -93,12 +93,12 @@ gen/internal/load: golang.org/x/tools/... analysis/tensorapi
 gen/internal/plan: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/blocking analysis/tensorapi gonum.org/v1/gonum/graph/...
 gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi github.com/dave/jennifer/jen
 gen/rewrite:       gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
-gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
+gen/internal/verify: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/tensorapi
+gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/internal/verify gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
 # What tests of the generator share, with the tests of its golden files.
 gen/internal/gentest: gen internal/sametemp golang.org/x/tools/...
 # The interpreter among the judges has nothing to do with the library that it judges.
-gen/internal/fuzz: gen gen/internal/load internal/sametemp
-gen/internal/fuzz: gen gen/rewrite
+gen/internal/fuzz: gen gen/rewrite internal/sametemp
 gen/overlay:       gen
 gen/compare:       gen gen/overlay device/report analysis/tensorapi
 # The generated pages of the docs are written by a program of their own.

@@ -71,6 +71,10 @@ type Result struct {
 	// Siblings are the generated functions that are on disk. Config.All leaves them as they are.
 	Siblings []Sibling
 
+	// Unexecuted are rewritten functions that one of the three checks can't say anything about, and why: package verify
+	// can't execute them.
+	Unexecuted []string
+
 	all     bool
 	strict  map[string]bool   // functions that may not wait in loops
 	modules map[string]string // the folders of modules, by those of their packages
@@ -275,7 +279,7 @@ func (g *generator) print(pkg *load.Package, units []*unit) (err error) {
 // check looks at the text of units again and takes back the functions that
 // are not what they should be. It reports whether there were any.
 func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err error) {
-	generated, rewritten := make(map[string][]byte), make(map[string]bool)
+	generated, rewritten, originals := make(map[string][]byte), make(map[string]bool), make(map[string]*ast.FuncDecl)
 	var found []mismatch
 	variants, lifted, divided := newCallees(), make(map[string]*plan.Lift), make(map[string]bool)
 	for _, u := range units {
@@ -300,7 +304,7 @@ func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err err
 		for _, j := range u.jobs {
 			if j.deferral != nil {
 				pairs[g.keyOf(j)] = key(j.decl)
-				rewritten[g.keyOf(j)] = true
+				rewritten[g.keyOf(j)], originals[g.keyOf(j)] = true, j.decl
 			}
 		}
 		found = append(found, undone(u.text, pkg.Source(u.file).Text, pairs, variants, g.known)...)
@@ -311,6 +315,9 @@ func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err err
 	}
 	if len(found) == 0 && len(generated) > 0 {
 		found = recheck(pkg, generated, rewritten, divided, variants, g.known)
+	}
+	if len(found) == 0 && len(generated) > 0 {
+		found, g.result.Unexecuted = same(g.analysis.Program, pkg, generated, originals, g.known)
 	}
 	for _, m := range found {
 		if l := lifted[m.function]; l != nil && g.takeBackUsers(pkg, units, l, m.text) {

@@ -73,6 +73,9 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, why := range result.Unexecuted {
+		t.Error(why)
+	}
 	gentest.RunKernels(t, gentest.NewModule(t), goldens, result)
 	if t.Failed() {
 		return // what runs otherwise is not recorded

@@ -1,0 +1,615 @@
+package verify
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// A place is what can be assigned to.
+type place struct {
+	cell *cell // a variable, or nil
+	path []int // the part of it: fields
+
+	list  *list // or an element of a list
+	index *term
+
+	class string // or a place in memory
+	addr  *term
+	typ   types.Type
+	owner types.Type // of a field: the struct
+	field *types.Var
+
+	array *place // or an element of an array, which is another place
+
+	all *elements // or all elements of a slice
+
+	blank bool
+}
+
+// A pointer is a pointer to a place in memory.
+type pointer struct{ at *place }
+
+func (f *frame) typeOf(e ast.Expr) types.Type { return f.fn.Info.TypeOf(e) }
+
+func (f *frame) term(v value) *term { return f.termOf(v) }
+
+func (f *frame) read(p *place) value {
+	switch {
+	case p.blank:
+		return nil
+	case p.all != nil:
+		return f.holdElements(p.all)
+	case p.cell != nil:
+		v, t := f.get(p.cell), p.cell.typ
+		for _, i := range p.path {
+			v, t = f.run.field(v, t, i), t.Underlying().(*types.Struct).Field(i).Type()
+		}
+		return v
+	case p.list != nil:
+		if i, ok := p.index.asInt(); ok && p.list.mem.parts[i] != nil {
+			return p.list.mem.parts[i]
+		}
+		if len(p.list.mem.parts) > 0 && p.index.c == nil {
+			panic(stop{"which element is meant is not known"})
+		}
+		return f.ts.sel(p.list.mem.content, f.ts.at(p.index))
+	case p.array != nil:
+		return f.ts.sel(f.term(f.read(p.array)), f.ts.at(p.index))
+	case p.field != nil:
+		return f.loadField(p.addr, p.owner, p.field)
+	}
+	return f.load(p.class, p.addr, p.typ)
+}
+
+func (f *frame) write(p *place, v value) {
+	v = clone(v)
+	switch {
+	case p.blank:
+	case p.all != nil:
+		f.restoreElements(p.all, f.term(v))
+	case p.cell != nil:
+		f.set(p.cell, f.withPart(f.get(p.cell), p.cell.typ, p.path, v))
+	case p.list != nil:
+		f.own(p.list.mem)
+		p.list.mem.put(f.run, p.index, v)
+	case p.array != nil:
+		f.write(p.array, f.ts.store(f.term(f.read(p.array)), f.ts.at(p.index), f.term(v)))
+	case p.field != nil:
+		f.saveField(p.addr, p.owner, p.field, v)
+	default:
+		f.save(p.class, p.addr, p.typ, v)
+	}
+}
+
+// withPart returns whole, of type t, with another value for the part at path.
+func (f *frame) withPart(whole value, t types.Type, path []int, v value) value {
+	if len(path) == 0 {
+		return v
+	}
+	st := t.Underlying().(*types.Struct)
+	rec := &record{typ: t}
+	for i := range st.NumFields() {
+		rec.fields = append(rec.fields, f.run.field(whole, t, i))
+	}
+	rec.fields[path[0]] = f.withPart(rec.fields[path[0]], st.Field(path[0]).Type(), path[1:], v)
+	return rec
+}
+
+// place returns the place that e denotes, after what has to be evaluated to find it.
+func (f *frame) place(e ast.Expr) *place {
+	f.step()
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if e.Name == "_" {
+			return &place{blank: true}
+		}
+		obj := f.fn.Info.ObjectOf(e)
+		if c := f.env.lookup(obj); c != nil {
+			return &place{cell: c}
+		}
+		return f.global(obj)
+	case *ast.SelectorExpr:
+		sel := f.fn.Info.Selections[e]
+		if sel == nil {
+			return f.global(f.fn.Info.Uses[e.Sel])
+		}
+		return f.selected(e, sel)
+	case *ast.IndexExpr:
+		return f.indexed(e)
+	case *ast.StarExpr:
+		return f.pointed(f.expr(e.X), f.typeOf(e))
+	}
+	f.stop(e, "a place that is not interpreted")
+	return nil
+}
+
+func (f *frame) global(obj types.Object) *place {
+	if _, ok := obj.(*types.Var); !ok || obj.Pkg() == nil {
+		panic(stop{"a name that is not interpreted: " + obj.Name()})
+	}
+	return &place{class: f.p.derefClass(obj.Type()), addr: f.ts.of("variable " + obj.Pkg().Path() + "." + obj.Name()), typ: obj.Type()}
+}
+
+// pointed returns the place of type t that p points to.
+func (f *frame) pointed(p value, t types.Type) *place {
+	if r, ok := p.(*ref); ok {
+		return &place{cell: r.cell, path: r.path}
+	}
+	if p, ok := p.(*pointer); ok {
+		return p.at
+	}
+	addr := f.term(p)
+	f.notNil(addr)
+	return &place{class: f.p.derefClass(t), addr: addr, typ: t}
+}
+
+// notNil panics if p is nil.
+func (f *frame) notNil(p *term) {
+	if strings.HasPrefix(p.op, "new ") || strings.HasPrefix(p.op, "variable ") || strings.HasPrefix(p.op, "part ") || strings.HasPrefix(p.op, "at") {
+		return
+	}
+	if is := f.ts.binary(token.EQL, "?", p, f.ts.of("nil")); f.decide(is) {
+		panic(raise{f.ts.of("fails: nil", p)})
+	}
+}
+
+// selected returns the place of a field.
+func (f *frame) selected(e *ast.SelectorExpr, sel *types.Selection) *place {
+	var at *place
+	t := sel.Recv()
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+		at = f.pointed(f.expr(e.X), t)
+	} else if isPlace(e.X) {
+		at = f.place(e.X)
+	} else {
+		at = &place{cell: &cell{v: f.expr(e.X), typ: t}}
+	}
+	for n, i := range sel.Index() {
+		if n > 0 {
+			if p, ok := t.Underlying().(*types.Pointer); ok {
+				t = p.Elem()
+				at = f.pointed(f.read(at), t)
+			}
+		}
+		field := t.Underlying().(*types.Struct).Field(i)
+		at, t = f.part(at, t, i, field), field.Type()
+	}
+	return at
+}
+
+// part returns the place of field i of the struct of type t at a place.
+func (f *frame) part(at *place, t types.Type, i int, field *types.Var) *place {
+	switch {
+	case at.cell != nil:
+		return &place{cell: at.cell, path: append(append([]int(nil), at.path...), i)}
+	case at.list != nil:
+		return &place{cell: &cell{v: f.run.field(f.read(at), t, i), typ: field.Type()}} // read only
+	case at.array != nil:
+		return &place{cell: &cell{v: f.run.field(f.read(at), t, i), typ: field.Type()}}
+	case at.field != nil:
+		return &place{addr: f.ts.of("part "+at.field.Name(), at.addr), owner: t, field: field, typ: field.Type()}
+	}
+	return &place{addr: at.addr, owner: t, field: field, typ: field.Type()}
+}
+
+func isPlace(e ast.Expr) bool {
+	switch ast.Unparen(e).(type) {
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
+		return true
+	}
+	return false
+}
+
+// indexed returns the place of an element.
+func (f *frame) indexed(e *ast.IndexExpr) *place {
+	switch u := f.typeOf(e.X).Underlying().(type) {
+	case *types.Array:
+		var whole *place
+		if isPlace(e.X) {
+			whole = f.place(e.X)
+		} else {
+			whole = &place{cell: &cell{v: f.expr(e.X), typ: u}}
+		}
+		i := f.term(f.expr(e.Index))
+		f.inRange(i, f.ts.int(int(u.Len())))
+		return &place{array: whole, index: i, typ: u.Elem()}
+	case *types.Pointer:
+		f.stop(e, "an array behind a pointer")
+	case *types.Map:
+		x := f.expr(e.X)
+		i := f.term(f.expr(e.Index))
+		if l, ok := x.(*list); ok {
+			return &place{list: l, index: i, typ: u.Elem()}
+		}
+		return &place{class: f.p.mapClass(u), addr: f.ts.of("at", f.term(x), i), typ: u.Elem()}
+	case *types.Slice:
+		x := f.expr(e.X)
+		i := f.term(f.expr(e.Index))
+		f.inRange(i, f.lenOf(x, u))
+		return f.elementPlace(x, i, u.Elem())
+	}
+	f.stop(e, "an index that is not interpreted")
+	return nil
+}
+
+func (p *Program) mapClass(u *types.Map) string {
+	return "entries " + p.typeName(u) + "\x00" + p.typeName(u.Elem())
+}
+
+// mapOf returns a map with all that is in it.
+func (f *frame) mapOf(x value, u *types.Map) *term {
+	if l, ok := x.(*list); ok {
+		return l.mem.content
+	}
+	return f.ts.of("map", f.term(x), f.mem(f.p.mapClass(u), f.p.typeName(u.Elem())))
+}
+
+func (f *frame) elementPlace(x value, i *term, t types.Type) *place {
+	if l, ok := x.(*list); ok {
+		return &place{list: l, index: i, typ: t}
+	}
+	return &place{class: f.p.elemClass(t), addr: f.ts.of("at", f.term(x), i), typ: t}
+}
+
+func (f *frame) element(x value, i *term, t types.Type) value { return f.read(f.elementPlace(x, i, t)) }
+
+// inRange notes that an index may be out of range.
+func (f *frame) inRange(i, n *term) {
+	a, okA := i.asInt()
+	b, okB := n.asInt()
+	if okA && okB && 0 <= a && a < b {
+		return
+	}
+	if x, ok := first(i).asInt(); i.op == "%:int" && i.args[1] == n && ok && x >= 0 {
+		return
+	}
+	if less := f.ts.binary(token.LSS, "int", i, n); okA && a >= 0 && f.choices.known[less] {
+		return // the loop around it has just asked
+	}
+	f.mayFail("index", i, n)
+}
+
+// first returns the first operand of t, or t.
+func first(t *term) *term {
+	if len(t.args) > 0 {
+		return t.args[0]
+	}
+	return t
+}
+
+// lenOf returns the length of a slice, a map or a string.
+func (f *frame) lenOf(x value, t types.Type) *term {
+	switch u := t.Underlying().(type) {
+	case *types.Array:
+		return f.ts.int(int(u.Len()))
+	case *types.Map:
+		return f.ts.of("len", f.mapOf(x, u))
+	}
+	if l, ok := x.(*list); ok {
+		return l.len
+	}
+	return f.lenOfTerm(f.term(x))
+}
+
+func (r *run) lenOfTerm(t *term) *term {
+	switch t.op {
+	case "nil":
+		return r.ts.int(0)
+	case "slice":
+		return t.args[1]
+	case "append":
+		return r.ts.binary(token.ADD, "int", r.lenOfTerm(t.args[0]), r.ts.int(len(t.args)-1))
+	}
+	return r.ts.of("len", t)
+}
+
+// commaOK is expr for the right side of v, ok := e.
+func (f *frame) commaOK(e ast.Expr) value {
+	switch x := ast.Unparen(e).(type) {
+	case *ast.IndexExpr:
+		if u, ok := f.typeOf(x.X).Underlying().(*types.Map); ok {
+			m := f.expr(x.X)
+			i := f.term(f.expr(x.Index))
+			has := f.ts.of("has", f.mapOf(m, u), i)
+			if l, ok := m.(*list); ok {
+				return tuple{f.ts.sel(l.mem.content, f.ts.at(i)), has}
+			}
+			return tuple{f.load(f.p.mapClass(u), f.ts.of("at", f.term(m), i), u.Elem()), has}
+		}
+	case *ast.UnaryExpr:
+		if x.Op == token.ARROW {
+			v := f.term(f.expr(x))
+			return tuple{v, f.ts.of("open", v)}
+		}
+	case *ast.TypeAssertExpr:
+		v := f.expr(x.X)
+		return tuple{v, f.isType(v, f.fn.Info.Types[x.Type])}
+	}
+	return f.expr(e)
+}
+
+func (f *frame) exprs(list []ast.Expr) (vs []value) {
+	for _, e := range list {
+		vs = append(vs, f.expr(e))
+	}
+	return vs
+}
+
+func (f *frame) expr(e ast.Expr) value {
+	f.step()
+	if tv := f.fn.Info.Types[e]; tv.Value != nil {
+		return f.ts.constant(tv.Value)
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return f.expr(e.X)
+	case *ast.Ident:
+		return f.name(e, f.fn.Info.ObjectOf(e))
+	case *ast.SelectorExpr:
+		sel := f.fn.Info.Selections[e]
+		switch {
+		case sel == nil:
+			return f.name(e, f.fn.Info.Uses[e.Sel])
+		case sel.Kind() == types.FieldVal:
+			return f.read(f.selected(e, sel))
+		case sel.Kind() == types.MethodVal:
+			return f.methodValue(e, sel)
+		}
+	case *ast.IndexExpr:
+		if tv := f.fn.Info.Types[e.X]; tv.IsType() {
+			break
+		}
+		if _, ok := f.typeOf(e.X).Underlying().(*types.Signature); ok {
+			return f.expr(e.X) // an instance of a generic function
+		}
+		if b, ok := f.typeOf(e.X).Underlying().(*types.Basic); ok && b.Info()&types.IsString != 0 {
+			x, i := f.term(f.expr(e.X)), f.term(f.expr(e.Index))
+			f.inRange(i, f.ts.of("len", x))
+			return f.ts.of("byte", x, i)
+		}
+		return f.read(f.indexed(e))
+	case *ast.StarExpr:
+		return f.read(f.place(e))
+	case *ast.UnaryExpr:
+		return f.unary(e)
+	case *ast.BinaryExpr:
+		return f.binary(e)
+	case *ast.CompositeLit:
+		return f.composite(e)
+	case *ast.FuncLit:
+		return f.closure(e)
+	case *ast.CallExpr:
+		return f.callExpr(e)
+	case *ast.TypeAssertExpr:
+		v := f.expr(e.X)
+		if is := f.isType(v, f.fn.Info.Types[e.Type]); !f.decide(is) {
+			panic(raise{f.ts.of("fails: type", is)})
+		}
+		return v
+	case *ast.SliceExpr:
+		return f.slice(e)
+	}
+	f.stop(e, "an expression that is not interpreted")
+	return nil
+}
+
+// name returns the value of a name.
+func (f *frame) name(e ast.Expr, obj types.Object) value {
+	switch obj := obj.(type) {
+	case *types.Nil:
+		return f.ts.of("nil")
+	case *types.Var:
+		if id, ok := e.(*ast.Ident); ok {
+			return f.read(f.place(id))
+		}
+		return f.read(f.global(obj))
+	case *types.Func:
+		if body := f.p.body(obj); body != nil {
+			return &closure{typ: body.Decl.Type, body: body.Decl.Body, fn: body, name: obj.FullName()}
+		}
+		return f.ts.of("func " + obj.FullName())
+	}
+	f.stop(e, "a name that is not interpreted")
+	return nil
+}
+
+func (f *frame) closure(lit *ast.FuncLit) *closure {
+	return &closure{typ: lit.Type, body: lit.Body, fn: f.fn, env: f.env, name: "a function literal"}
+}
+
+func (f *frame) unary(e *ast.UnaryExpr) value {
+	switch e.Op {
+	case token.AND:
+		if lit, ok := ast.Unparen(e.X).(*ast.CompositeLit); ok {
+			return &ref{cell: &cell{v: f.composite(lit), typ: f.typeOf(lit)}}
+		}
+		p := f.place(e.X)
+		switch {
+		case p.cell != nil:
+			return &ref{p.cell, p.path}
+		case p.list != nil || p.array != nil:
+			f.stop(e, "the address of an element")
+		}
+		return &pointer{p}
+	case token.NOT:
+		return f.ts.not(f.term(f.expr(e.X)))
+	case token.SUB:
+		x := f.term(f.expr(e.X))
+		if n, ok := x.asInt(); ok && kindOf(f.typeOf(e)) == "int" {
+			return f.ts.int(-n)
+		}
+		return f.ts.of("-:"+kindOf(f.typeOf(e)), x)
+	case token.ARROW:
+		ch := f.term(f.expr(e.X))
+		return f.unknown("receive", []*term{ch})
+	case token.ADD:
+		return f.expr(e.X)
+	case token.XOR:
+		return f.ts.of("^:"+kindOf(f.typeOf(e)), f.term(f.expr(e.X)))
+	}
+	f.stop(e, "an operator that is not interpreted")
+	return nil
+}
+
+func (f *frame) binary(e *ast.BinaryExpr) value {
+	if e.Op == token.LAND || e.Op == token.LOR {
+		x := f.term(f.expr(e.X))
+		if f.decide(x) == (e.Op == token.LOR) {
+			return f.ts.bool(e.Op == token.LOR)
+		}
+		return f.expr(e.Y)
+	}
+	x, y := f.expr(e.X), f.expr(e.Y)
+	t := f.typeOf(e.X)
+	if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
+		t = f.typeOf(e.Y)
+	}
+	if e.Op == token.EQL || e.Op == token.NEQ {
+		is := f.compared(x, y, kindOf(t))
+		if e.Op == token.NEQ {
+			return f.ts.not(is)
+		}
+		return is
+	}
+	return f.arithmetic(e.Op, t, f.term(x), f.term(y), e.X, e.Y)
+}
+
+// arithmetic returns x op y. Go may round the sum of a product once: where one of the operands is written as a product,
+// the sum is another one.
+func (f *frame) arithmetic(op token.Token, t types.Type, x, y *term, operands ...ast.Expr) *term {
+	kind := kindOf(t)
+	if (op == token.QUO || op == token.REM) && kind != "float64" && kind != "float32" && y.c == nil {
+		f.mayFail("division", y)
+	}
+	if (op == token.ADD || op == token.SUB) && (kind == "float64" || kind == "float32") {
+		for _, e := range operands {
+			if b, ok := ast.Unparen(e).(*ast.BinaryExpr); ok && b.Op == token.MUL && f.fn.Info.Types[b].Value == nil {
+				return f.ts.of("fused "+op.String()+":"+kind, x, y)
+			}
+		}
+	}
+	return f.ts.binary(op, kind, x, y)
+}
+
+func (f *frame) composite(e *ast.CompositeLit) value {
+	t := f.typeOf(e)
+	switch u := t.Underlying().(type) {
+	case *types.Pointer: // an element &T{} of which the type is left out
+		inner := *e
+		rec := f.compositeOf(&inner, u.Elem())
+		return &ref{cell: &cell{v: rec, typ: u.Elem()}}
+	default:
+		return f.compositeOf(e, t)
+	}
+}
+
+func (f *frame) compositeOf(e *ast.CompositeLit, t types.Type) value {
+	switch u := t.Underlying().(type) {
+	case *types.Struct:
+		rec := f.zero(t).(*record)
+		for i, el := range e.Elts {
+			if kv, ok := el.(*ast.KeyValueExpr); ok {
+				for j := range u.NumFields() {
+					if u.Field(j).Name() == kv.Key.(*ast.Ident).Name {
+						rec.fields[j] = clone(f.expr(kv.Value))
+					}
+				}
+				continue
+			}
+			rec.fields[i] = clone(f.expr(el))
+		}
+		return rec
+	case *types.Slice, *types.Array:
+		var elems []*term
+		var parts map[int]value
+		for _, el := range e.Elts {
+			if _, ok := el.(*ast.KeyValueExpr); ok {
+				f.stop(el, "keys in a literal")
+			}
+			v := f.expr(el)
+			if _, ok := u.(*types.Slice); ok && isMore(v) {
+				if parts == nil {
+					parts = make(map[int]value)
+				}
+				parts[len(elems)] = v
+				elems = append(elems, f.ts.of("part"))
+				continue
+			}
+			elems = append(elems, f.term(v))
+		}
+		content := f.ts.of("list", elems...)
+		if _, ok := u.(*types.Array); ok {
+			return content
+		}
+		return &list{mem: &memory{content: content, parts: parts}, len: f.ts.int(len(elems))}
+	case *types.Map:
+		content := f.ts.of("empty")
+		for _, el := range e.Elts {
+			kv := el.(*ast.KeyValueExpr)
+			k := f.term(f.expr(kv.Key))
+			content = f.ts.store(content, f.ts.at(k), f.term(f.expr(kv.Value)))
+		}
+		return &list{mem: &memory{content: content}, isMap: true}
+	}
+	f.stop(e, "a literal that is not interpreted")
+	return nil
+}
+
+func (f *frame) slice(e *ast.SliceExpr) value {
+	x := f.expr(e.X)
+	var bounds []*term
+	for _, b := range []ast.Expr{e.Low, e.High, e.Max} {
+		if b == nil {
+			bounds = append(bounds, f.ts.of("open"))
+		} else {
+			bounds = append(bounds, f.term(f.expr(b)))
+		}
+	}
+	if e.Low != nil || e.High != nil {
+		f.mayFail("slice", append([]*term{f.term(x)}, bounds...)...)
+	}
+	if l, ok := x.(*list); ok {
+		if e.Low == nil && e.Max == nil && e.High != nil {
+			return &list{mem: l.mem, len: bounds[1]}
+		}
+		if e.Low == nil && e.High == nil {
+			return l
+		}
+	}
+	return f.ts.of("part", append([]*term{f.kept(x)}, bounds...)...)
+}
+
+// converted returns a conversion of v.
+func (f *frame) converted(v value, from, to types.Type, e ast.Expr) value {
+	a, okA := from.Underlying().(*types.Basic)
+	b, okB := to.Underlying().(*types.Basic)
+	if !okA || !okB {
+		if okA != okB && (okA || okB) {
+			return f.ts.of("to "+f.p.typeName(to.Underlying()), f.term(v))
+		}
+		if rec, ok := v.(*record); ok {
+			return &record{to, rec.fields}
+		}
+		return v
+	}
+	t := f.term(v)
+	if t.c != nil && a.Info()&types.IsNumeric != 0 && b.Info()&types.IsNumeric != 0 && t.c.Kind() == constant.Int {
+		if b.Info()&types.IsInteger == 0 || b.Kind() == types.Int || b.Kind() == types.Int64 {
+			return t
+		}
+	}
+	if kindOf(from) == kindOf(to) {
+		return t // also float64(x*y), which then is no part of a sum, see arithmetic
+	}
+	if kindOf(to) == "float64" && t.op == "to float32" && kindOf(from) == "float32" {
+		return f.ts.of("rounded", t.args[0])
+	}
+	if kindOf(to) == "int" && t.op == item && (t.args[0].op == method+"ArgMax" || t.args[0].op == method+"ArgMin") {
+		return f.ts.of(itemInt, t.args[0]) // which is an integer
+	}
+	return f.ts.of("to "+kindOf(to), t)
+}

@@ -1,0 +1,568 @@
+package verify
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// Bounds of one run.
+const (
+	maxSteps = 4e4 // statements and expressions
+	maxDepth = 12  // calls
+)
+
+// A run executes a function on terms.
+type run struct {
+	p       *Program
+	ts      *terms
+	choices *choices
+	when    schedule
+	fails   *term // what fails in this run: the first operation or read that can raise it does; nil if nothing does
+
+	// What the run has done.
+	trace     []*term          // what the outside sees
+	memory    map[string]*term // by class, see classOf
+	cross     map[string]*term // by type: what was stored through pointers, of which the class is not known
+	epoch     *term            // what has changed all memory
+	random    map[*term]*term  // the state of random generators of the host
+	asked     map[string]int   // how often the program has asked what changes by itself
+	cells     *term            // the state of parameters, generators and the like
+	failed    map[*term]bool   // what has failed with fails
+	hasFailed bool             // the failure was noticed
+	raised    []*term          // what may have failed, in order
+	news      map[*term]int    // objects that got an address, by what they held then
+
+	panicking    *raise // the panic that deferred functions run for
+	laters       []*later
+	covered      map[ast.Stmt]bool // what has been executed
+	steps, depth int
+	row          *term // for which row the function of a MappedRows runs
+	entries      int   // functions of backlogs that are running
+}
+
+// A choices says how conditions turn out of which only the term is known. Both runs of a path share it.
+type choices struct {
+	random *rand.Rand
+	known  map[*term]bool
+
+	percent    int  // of conditions that are true
+	only       int  // or the one that is true; 0: percent of them
+	asked      int  // how many have been asked for
+	onwards    int  // percent of loops that go on
+	nils       int  // percent of pointers that are nil
+	iterations int  // of a loop whose end is not known
+	longest    int  // iterations of any loop, at most
+	aliases    bool // parameters of one type lead to the same memory
+}
+
+// A schedule says when entries of a backlog run.
+type schedule struct {
+	window int        // how many may wait
+	random *rand.Rand // decides which of those that may run do; nil: none
+}
+
+// A raise is a panic of the program that is executed.
+type raise struct{ v *term }
+
+// A stop says that the program can't be executed on terms.
+type stop struct{ why string }
+
+// A cut ends a run that has become too long.
+type cut struct{}
+
+func (r *run) stopf(n ast.Node, f *Func, why string) {
+	panic(stop{why + " (" + f.Fset.Position(n.Pos()).String() + ")"})
+}
+
+func (r *run) step() {
+	if r.steps++; r.steps > maxSteps {
+		panic(cut{})
+	}
+}
+
+// decide returns how a condition turns out.
+func (r *run) decide(c *term) bool {
+	switch {
+	case c.isTrue():
+		return true
+	case c.isFalse():
+		return false
+	case c.op == "!":
+		return !r.decide(c.args[0])
+	case c.op == "&&:bool":
+		return r.decide(c.args[0]) && r.decide(c.args[1])
+	case c.op == "||:bool":
+		return r.decide(c.args[0]) || r.decide(c.args[1])
+	}
+	b, ok := r.choices.known[c]
+	if !ok {
+		r.choices.asked++
+		b = r.choices.random.IntN(100) < r.choices.percent
+		if r.choices.only > 0 {
+			b = r.choices.asked == r.choices.only
+		}
+		if strings.HasPrefix(c.op, "==:") && (c.args[0].op == "nil" || c.args[1].op == "nil") {
+			b = r.choices.random.IntN(100) < r.choices.nils
+			if c.args[0].op == "result" || c.args[1].op == "result" { // an error, mostly
+				b = r.choices.random.IntN(100) < 75
+			}
+		}
+		r.choices.known[c] = b
+	}
+	return b
+}
+
+// goesOn is decide for the condition of a loop that has had n iterations. isShort says that the condition only compares
+// numbers of the host: then a long loop ends early in both functions, as if a constant of the program were smaller.
+func (r *run) goesOn(c *term, n int, isShort bool) bool {
+	switch {
+	case c.c != nil:
+		if n >= r.choices.longest && !isShort {
+			panic(cut{})
+		}
+		return c.isTrue() && n < r.choices.longest
+	case n > r.choices.iterations+8:
+		panic(cut{})
+	}
+	if _, ok := r.choices.known[c]; !ok && c.op != "!" {
+		r.choices.known[c] = n < r.choices.iterations && r.choices.random.IntN(100) < r.choices.onwards
+	}
+	return r.decide(c)
+}
+
+// contains reports whether the value that fails in this run is one of those that t was computed of.
+func (r *run) contains(t *term) bool {
+	if r.fails == nil || r.fails.op != unread {
+		return false
+	}
+	if r.failed == nil {
+		r.failed = map[*term]bool{r.fails.args[0]: true}
+	}
+	has, known := r.failed[t]
+	if !known {
+		has = slices.ContainsFunc(t.args, r.contains)
+		r.failed[t] = has
+	}
+	return has
+}
+
+// unread is the failure of a tensor whose value is read.
+const unread = "fails: unread"
+
+// looks reads a tensor, or a number that may still be computed. That panics if a value has failed that it was computed
+// of.
+func (r *run) looks(t *term) {
+	if r.contains(t) {
+		r.hasFailed = true
+		panic(raise{r.fails})
+	}
+}
+
+// mayFail notes that the run may be left here by a panic, and leaves it if it is the one that fails in this run.
+func (r *run) mayFail(what string, args ...*term) {
+	t := r.ts.of("fails: "+what, args...)
+	r.raised = append(r.raised, t)
+	if t == r.fails && !(isMistake(t) && r.isPast()) {
+		r.hasFailed = true
+		panic(raise{t})
+	}
+}
+
+// isPast reports whether the run is past an exit that is taken when all functions of backlogs have run, which they may
+// do now. There the planner has proved that shapes fit.
+func (r *run) isPast() bool {
+	if r.entries > 0 {
+		return false
+	}
+	for _, l := range r.laters {
+		if l.iterating {
+			continue // whose panics do no harm
+		}
+		if l.taken == nil && slices.ContainsFunc(l.backlog, func(e *entry) bool { return e.isTest }) {
+			l.all(r)
+		}
+		if l.taken != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) event(op string, args ...*term) *term {
+	t := r.ts.of(op, args...)
+	r.trace = append(r.trace, t)
+	return t
+}
+
+// typeName is the name of a type in the same words for both runs.
+func (p *Program) typeName(t types.Type) string {
+	name, ok := p.types[t]
+	if !ok {
+		name = types.TypeString(t, func(p *types.Package) string { return p.Path() })
+		p.types[t] = name
+	}
+	return name
+}
+
+// kindOf is the name of a type in operations: integers of 64 bits are one kind.
+func kindOf(t types.Type) string {
+	if t == nil {
+		return "?"
+	}
+	b, ok := t.Underlying().(*types.Basic)
+	switch {
+	case !ok:
+		return "?"
+	case b.Kind() == types.Int, b.Kind() == types.Int64, b.Kind() == types.UntypedInt:
+		return "int"
+	case b.Kind() == types.UntypedFloat:
+		return "float64"
+	case b.Kind() == types.UntypedBool:
+		return "bool"
+	}
+	return b.Name()
+}
+
+func isStruct(t types.Type) bool { _, ok := t.Underlying().(*types.Struct); return ok }
+
+func (p *Program) structName(t types.Type) string { return p.typeName(t.Underlying()) }
+
+// mem returns what memory of a class holds.
+func (r *run) mem(class, typ string) *term {
+	m := r.memory[class]
+	if m == nil {
+		m = r.ts.of("memory "+class, r.epoch, r.crossed(typ))
+		r.memory[class] = m
+	}
+	return m
+}
+
+func (r *run) crossed(typ string) *term {
+	c := r.cross[typ]
+	if c == nil {
+		c = r.ts.of("untouched")
+	}
+	return c
+}
+
+// load reads a value of type t at an address.
+func (r *run) load(class string, addr *term, t types.Type) value {
+	if isStruct(t) {
+		return r.loadFields(addr, t)
+	}
+	name := r.p.typeName(t)
+	held := r.ts.sel(r.mem(class, name), addr)
+	if class != r.p.derefClass(t) {
+		return held
+	}
+	args := []*term{held} // the pointer may lead to a field or an element
+	for _, c := range slices.Sorted(maps.Keys(r.memory)) {
+		if m := r.memory[c]; c != class && strings.HasSuffix(c, "\x00"+name) && (m.op == "store" || m.op == "perhaps") {
+			args = append(args, m)
+		}
+	}
+	if len(args) == 1 || strings.HasPrefix(addr.op, "new ") || strings.HasPrefix(addr.op, "variable ") {
+		return held
+	}
+	return r.ts.of("pointed", args...)
+}
+
+func (r *run) loadFields(addr *term, t types.Type) value {
+	rec := &record{typ: t}
+	st := t.Underlying().(*types.Struct)
+	for f := range st.Fields() {
+		rec.fields = append(rec.fields, r.loadField(addr, t, f))
+	}
+	return rec
+}
+
+func (r *run) loadField(addr *term, t types.Type, f *types.Var) value {
+	if isStruct(f.Type()) {
+		return r.loadFields(r.ts.of("part "+f.Name(), addr), f.Type())
+	}
+	return r.load(r.p.fieldClass(t, f), addr, f.Type())
+}
+
+// The classes of memory: values of different classes are at different places, except that a pointer may lead to a
+// field or an element of its type. A class ends in the type of the values in it.
+func (p *Program) fieldClass(t types.Type, f *types.Var) string {
+	return "field " + f.Name() + " of " + p.structName(t) + "\x00" + p.typeName(f.Type())
+}
+
+func (p *Program) elemClass(t types.Type) string  { return "elements\x00" + p.typeName(t) }
+func (p *Program) derefClass(t types.Type) string { return "pointed\x00" + p.typeName(t) }
+
+// save stores a value of type t at an address.
+func (r *run) save(class string, addr *term, t types.Type, v value) {
+	if isStruct(t) {
+		st := t.Underlying().(*types.Struct)
+		for i := range st.NumFields() {
+			r.saveField(addr, t, st.Field(i), r.field(v, t, i))
+		}
+		return
+	}
+	name, stored := r.p.typeName(t), r.kept(v)
+	m := r.mem(class, name)
+	if class == r.p.derefClass(t) {
+		r.cross[name] = r.ts.of("store", r.crossed(name), addr, stored)
+		for c, m := range r.memory {
+			if c != class && strings.HasSuffix(c, "\x00"+name) {
+				r.memory[c] = r.ts.of("perhaps", m, addr, stored)
+			}
+		}
+	}
+	r.memory[class] = r.ts.store(m, addr, stored)
+}
+
+func (r *run) saveField(addr *term, t types.Type, f *types.Var, v value) {
+	if isStruct(f.Type()) {
+		r.save("", r.ts.of("part "+f.Name(), addr), f.Type(), v)
+		return
+	}
+	r.save(r.p.fieldClass(t, f), addr, f.Type(), v)
+}
+
+// clobber notes that code of which nothing is known has run: all memory may have changed.
+func (r *run) clobber(by *term) {
+	r.epoch = r.ts.of("after", r.epoch, by)
+	r.memory, r.cross = make(map[string]*term), make(map[string]*term)
+	r.cells = r.ts.of("after", r.cells, by)
+}
+
+// field returns a field of a struct.
+func (r *run) field(v value, t types.Type, i int) value {
+	if rec, ok := v.(*record); ok {
+		return rec.fields[i]
+	}
+	return r.ts.of("field "+t.Underlying().(*types.Struct).Field(i).Name(), r.termOf(v))
+}
+
+// termOf returns a term for v. What it leads to can be reached by code that is not interpreted from now on.
+func (r *run) termOf(v value) *term {
+	switch v := v.(type) {
+	case nil:
+		return r.ts.of("nil")
+	case *term:
+		return v
+	case *record:
+		return r.ts.of("struct "+r.p.structName(v.typ), r.termsOf(v.fields)...)
+	case *list:
+		if v.isMap {
+			return r.ts.of("map", v.mem.content)
+		}
+		return r.ts.of("slice", v.mem.whole(r), v.len)
+	case *ref:
+		return r.address(v)
+	case tuple:
+		return r.ts.of("results", r.termsOf(v)...)
+	case *closure:
+		return r.function(v)
+	case *bound:
+		return r.ts.of("method "+v.fn.FullName(), r.termOf(v.recv))
+	case *once:
+		return r.ts.of("once", r.termOf(v.of))
+	case *reading:
+		return v.of
+	case *pointer:
+		return r.addressOf(v.at)
+	case spread:
+		return r.ts.of("slice", r.ts.of("list", r.termsOf(v)...), r.ts.int(len(v)))
+	}
+	panic(stop{"a value that can't be handed on"})
+}
+
+func (r *run) termsOf(vs []value) []*term {
+	ts := make([]*term, len(vs))
+	for i, v := range vs {
+		ts[i] = r.termOf(v)
+	}
+	return ts
+}
+
+// function returns a term for a function: what it is written as, whatever its variables are called, and the values of
+// those around it that it uses.
+func (r *run) function(c *closure) *term {
+	if c.env == nil {
+		return r.ts.of("func " + c.name)
+	}
+	var args []*term
+	var form strings.Builder
+	numbers := make(map[types.Object]int)
+	ast.Inspect(c.body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case nil:
+			form.WriteByte(')')
+		case *ast.Ident:
+			obj := c.fn.Info.ObjectOf(n)
+			v, ok := obj.(*types.Var)
+			if !ok || v.IsField() {
+				form.WriteString(n.Name)
+				break
+			}
+			if numbers[obj] == 0 {
+				numbers[obj] = len(numbers) + 1
+				if cell := c.env.lookup(obj); cell != nil && (v.Pos() < c.body.Pos() || c.body.End() <= v.Pos()) {
+					args = append(args, r.termOf(r.get(cell)))
+				}
+			}
+			fmt.Fprintf(&form, "$%d", numbers[obj])
+		case *ast.BasicLit:
+			form.WriteString(n.Value)
+		case *ast.BinaryExpr:
+			form.WriteString(n.Op.String())
+		case *ast.UnaryExpr:
+			form.WriteString(n.Op.String())
+		case *ast.AssignStmt:
+			form.WriteString(n.Tok.String())
+		case *ast.IncDecStmt:
+			form.WriteString(n.Tok.String())
+		case *ast.BranchStmt:
+			form.WriteString(n.Tok.String())
+		}
+		if n != nil {
+			fmt.Fprintf(&form, "%T(", n)
+		}
+		return true
+	})
+	if c.recv != nil {
+		args = append(args, r.termOf(c.recv))
+	}
+	return r.ts.of("func "+form.String(), args...)
+}
+
+// address returns the address of what v points to, which is in memory from now on.
+func (r *run) address(v *ref) *term {
+	c := v.cell
+	if c.addr == nil {
+		if c.inTerm {
+			panic(stop{"an object leads to itself"})
+		}
+		c.inTerm = true
+		held := r.termOf(c.v)
+		c.inTerm = false
+		key := r.ts.of("new "+r.p.typeName(c.typ), held)
+		r.news[key]++
+		c.addr = r.ts.of("new "+r.p.typeName(c.typ), held, r.ts.int(r.news[key]))
+		r.save(r.p.derefClass(c.typ), c.addr, c.typ, c.v)
+	}
+	addr, t := c.addr, c.typ
+	for _, i := range v.path {
+		f := t.Underlying().(*types.Struct).Field(i)
+		if !isStruct(f.Type()) {
+			return r.ts.of("address of "+f.Name(), addr)
+		}
+		addr, t = r.ts.of("part "+f.Name(), addr), f.Type()
+	}
+	return addr
+}
+
+// addressOf returns the address of a place in memory.
+func (r *run) addressOf(at *place) *term {
+	switch {
+	case at.field == nil:
+		return at.addr
+	case isStruct(at.typ):
+		return r.ts.of("part "+at.field.Name(), at.addr)
+	}
+	return r.ts.of("address of "+at.field.Name(), at.addr)
+}
+
+// own sees to it that nothing but a list leads to m, which is about to change.
+func (r *run) own(m *memory) {
+	if m.isShared {
+		panic(stop{"memory that something else leads to changes"})
+	}
+}
+
+// kept is termOf for what goes on to lead to the memory of v.
+func (r *run) kept(v value) *term {
+	if l, ok := v.(*list); ok {
+		l.mem.isShared = true
+		for _, part := range l.mem.parts {
+			r.kept(part)
+		}
+	}
+	return r.termOf(v)
+}
+
+// get returns the value of a cell.
+func (r *run) get(c *cell) value {
+	if c.addr != nil {
+		return r.load(r.p.derefClass(c.typ), c.addr, c.typ)
+	}
+	return c.v
+}
+
+// set changes the value of a cell.
+func (r *run) set(c *cell, v value) {
+	if c.addr != nil {
+		r.save(r.p.derefClass(c.typ), c.addr, c.typ, v)
+		return
+	}
+	c.v = clone(v)
+}
+
+// zero returns the zero value of t.
+func (r *run) zero(t types.Type) value {
+	if tensorapi.IsNumber(t) {
+		return r.zero(types.Typ[types.Float64])
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Struct:
+		rec := &record{typ: t}
+		for f := range u.Fields() {
+			rec.fields = append(rec.fields, r.zero(f.Type()))
+		}
+		return rec
+	case *types.Basic:
+		switch {
+		case u.Info()&types.IsBoolean != 0:
+			return r.ts.bool(false)
+		case u.Info()&types.IsNumeric != 0:
+			return r.ts.int(0)
+		case u.Info()&types.IsString != 0:
+			return r.ts.of(`""`)
+		}
+	case *types.Slice:
+		return &list{mem: &memory{content: r.ts.of("list")}, len: r.ts.int(0)}
+	case *types.Array:
+		return r.ts.of("zeros")
+	}
+	return r.ts.of("nil")
+}
+
+// compared returns a == b for values that are more than terms.
+func (r *run) compared(x, y value, kind string) *term {
+	if t, ok := x.(*term); ok && t.op == method+"Wait" && isNil(y) {
+		return r.ts.bool(!r.contains(t))
+	}
+	if l, ok := x.(*list); ok && isNil(y) {
+		return r.ts.binary(token.EQL, "int", l.len, r.ts.int(0)) // of the same cases: nil or made
+	}
+	if l, ok := y.(*list); ok && isNil(x) {
+		return r.ts.binary(token.EQL, "int", l.len, r.ts.int(0))
+	}
+	if _, ok := x.(*ref); ok && isNil(y) {
+		return r.ts.bool(false)
+	}
+	if _, ok := y.(*ref); ok && isNil(x) {
+		return r.ts.bool(false)
+	}
+	if _, ok := x.(*closure); ok && isNil(y) {
+		return r.ts.bool(false)
+	}
+	return r.ts.binary(token.EQL, kind, r.termOf(x), r.termOf(y))
+}
+
+func isNil(v value) bool {
+	t, ok := v.(*term)
+	return v == nil || ok && t.op == "nil"
+}

@@ -1,0 +1,229 @@
+package verify
+
+import (
+	"go/constant"
+	"go/token"
+	"strconv"
+	"strings"
+)
+
+// A term is a value of which only its origin is known: a parameter, or what a function or an operator makes of other
+// terms. Terms that were made in the same way are the same pointer, in both runs.
+type term struct {
+	op   string
+	args []*term
+	id   int
+	c    constant.Value // of a constant
+}
+
+// terms makes terms, each once.
+type terms struct{ known map[string]*term }
+
+func newTerms() *terms { return &terms{known: make(map[string]*term)} }
+
+// of returns the term that op makes of args.
+func (ts *terms) of(op string, args ...*term) *term {
+	var key strings.Builder
+	key.WriteString(op)
+	for _, a := range args {
+		key.WriteByte('\x00')
+		key.WriteString(strconv.Itoa(a.id))
+	}
+	return ts.intern(key.String(), func() *term { return &term{op: op, args: args} })
+}
+
+func (ts *terms) intern(key string, make func() *term) *term {
+	if t := ts.known[key]; t != nil {
+		return t
+	}
+	t := make()
+	t.id = len(ts.known) + 1
+	ts.known[key] = t
+	return t
+}
+
+// constant returns the term of a constant. Numbers of one value are one term, whatever their types are.
+func (ts *terms) constant(v constant.Value) *term {
+	if v.Kind() == constant.Float || v.Kind() == constant.Int {
+		if i := constant.ToInt(v); i.Kind() == constant.Int {
+			v = i
+		}
+	}
+	text := v.ExactString()
+	return ts.intern("constant\x00"+v.Kind().String()+text, func() *term { return &term{op: text, c: v} })
+}
+
+func (ts *terms) int(n int) *term   { return ts.constant(constant.MakeInt64(int64(n))) }
+func (ts *terms) bool(b bool) *term { return ts.constant(constant.MakeBool(b)) }
+
+// String returns t, or the beginning of it: terms that are used more than once make texts grow exponentially.
+func (t *term) String() string {
+	var b strings.Builder
+	t.write(&b)
+	return b.String()
+}
+
+func (t *term) write(b *strings.Builder) {
+	const most = 400
+	if b.Len() > most {
+		return
+	}
+	b.WriteString(t.op)
+	for i, a := range t.args {
+		if b.Len() > most {
+			b.WriteString("...")
+			return
+		}
+		b.WriteString([]string{"(", ", "}[min(i, 1)])
+		a.write(b)
+	}
+	if len(t.args) > 0 {
+		b.WriteByte(')')
+	}
+}
+
+// isTrue reports whether t is the constant true, and isFalse whether it is the constant false.
+func (t *term) isTrue() bool {
+	return t.c != nil && t.c.Kind() == constant.Bool && constant.BoolVal(t.c)
+}
+
+func (t *term) isFalse() bool {
+	return t.c != nil && t.c.Kind() == constant.Bool && !constant.BoolVal(t.c)
+}
+
+// asInt returns the value of a constant integer.
+func (t *term) asInt() (int, bool) {
+	if t.c == nil || t.c.Kind() != constant.Int {
+		return 0, false
+	}
+	n, ok := constant.Int64Val(t.c)
+	return int(n), ok
+}
+
+// binary returns the term of an operation on two values of a basic type. kind tells types apart that compute
+// differently: "int" also stands for int64.
+func (ts *terms) binary(op token.Token, kind string, x, y *term) *term {
+	if kind == "int" && x.c != nil && y.c != nil && x.c.Kind() == constant.Int && y.c.Kind() == constant.Int {
+		switch op {
+		case token.ADD, token.SUB, token.MUL:
+			return ts.constant(constant.BinaryOp(x.c, op, y.c))
+		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
+			return ts.bool(constant.Compare(x.c, op, y.c))
+		case token.REM, token.QUO:
+			if constant.Sign(y.c) != 0 {
+				if op == token.QUO {
+					op = token.QUO_ASSIGN // integer division
+				}
+				return ts.constant(constant.BinaryOp(x.c, op, y.c))
+			}
+		}
+	}
+	if x.c != nil && y.c != nil && isNumber(x.c) && isNumber(y.c) {
+		switch op {
+		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
+			return ts.bool(constant.Compare(x.c, op, y.c))
+		}
+	}
+	switch op {
+	case token.LAND:
+		switch {
+		case x.isTrue():
+			return y
+		case x.isFalse():
+			return x
+		case y.isTrue():
+			return x
+		}
+	case token.LOR:
+		switch {
+		case x.isFalse():
+			return y
+		case x.isTrue():
+			return x
+		case y.isFalse():
+			return x
+		}
+	case token.GTR: // so that a > b and b < a are the same
+		return ts.binary(token.LSS, kind, y, x)
+	case token.GEQ:
+		return ts.binary(token.LEQ, kind, y, x)
+	case token.EQL, token.NEQ:
+		if x == y && kind != "float64" && kind != "float32" {
+			return ts.bool(op == token.EQL)
+		}
+		if x.id > y.id {
+			x, y = y, x
+		}
+	}
+	if op == token.NEQ {
+		return ts.not(ts.of("==:"+kind, x, y))
+	}
+	return ts.of(op.String()+":"+kind, x, y)
+}
+
+func isNumber(v constant.Value) bool { return v.Kind() == constant.Int || v.Kind() == constant.Float }
+
+func (ts *terms) not(x *term) *term {
+	switch {
+	case x.isTrue(), x.isFalse():
+		return ts.bool(x.isFalse())
+	case x.op == "!":
+		return x.args[0]
+	}
+	return ts.of("!", x)
+}
+
+// sel returns what memory m, a chain of stores, holds at an address.
+func (ts *terms) sel(m, addr *term) *term {
+	for m.op == "store" {
+		if m.args[1] == addr {
+			return m.args[2]
+		}
+		if !distinct(m.args[1], addr) {
+			break
+		}
+		m = m.args[0]
+	}
+	if m.op == "list" && addr.op == "at" {
+		if i, ok := addr.args[1].asInt(); ok && 0 <= i && i < len(m.args) {
+			return m.args[i]
+		}
+	}
+	return ts.of("select", m, addr)
+}
+
+// store returns memory m after a store. A store that changes nothing is none, and of two at one address the first is
+// none.
+func (ts *terms) store(m, addr, v *term) *term {
+	m = ts.without(m, addr)
+	if ts.sel(m, addr) == v {
+		return m
+	}
+	return ts.of("store", m, addr, v)
+}
+
+// without returns m without what was stored at addr last.
+func (ts *terms) without(m, addr *term) *term {
+	switch {
+	case m.op != "store":
+		return m
+	case m.args[1] == addr:
+		return m.args[0]
+	case !distinct(m.args[1], addr):
+		return m
+	}
+	return ts.of("store", ts.without(m.args[0], addr), m.args[1], m.args[2])
+}
+
+// at is the address of an element of a list, or of an entry of a map, that is known by its content.
+func (ts *terms) at(index *term) *term { return ts.of("at", ts.of("list"), index) }
+
+// distinct reports whether two addresses are not the same, given that they are other terms. Pointers that are other
+// terms lead to other objects: where parameters may lead to one object, some paths have the same term for both. But
+// two elements of one slice, or entries of one map, may be one.
+func distinct(a, b *term) bool {
+	if a == b {
+		return false
+	}
+	return a.op != "at" || b.op != "at" || a.args[0] != b.args[0] || a.args[1].c != nil && b.args[1].c != nil
+}

@@ -1,0 +1,160 @@
+package verify
+
+import (
+	"go/ast"
+	"go/types"
+	"maps"
+	"slices"
+)
+
+// A value is what an expression is at a time: a *term, or one of the types below, of which more is known.
+type value any
+
+// A cell is a variable, or an object that a pointer leads to.
+type cell struct {
+	v value
+	// the address of the cell, once code that is not interpreted may use it: then memory holds its value
+	addr *term
+	typ  types.Type
+
+	inTerm bool // its address is being found
+}
+
+// A ref is a pointer to a cell, or to a part of it.
+type ref struct {
+	cell *cell
+	path []int // fields
+}
+
+// A record is a struct with known fields.
+type record struct {
+	typ    types.Type
+	fields []value
+}
+
+// A list is a slice whose memory nothing else leads to: content is a chain of stores and appends. Slices of one array
+// share it. So is a map.
+type list struct {
+	mem   *memory
+	len   *term
+	isMap bool
+}
+
+// memory is what a list leads to.
+type memory struct {
+	content  *term
+	parts    map[int]value // elements that are more than terms, by index
+	isShared bool          // a term leads to it: it must not change any more
+}
+
+// A closure is a function literal with the variables around it, or a function with a body.
+type closure struct {
+	typ  *ast.FuncType
+	body *ast.BlockStmt
+	fn   *Func
+	env  *env
+	recv value // of a method, or nil
+	name string
+}
+
+// A bound is a method of the library with its receiver: x.Item, as a value.
+type bound struct {
+	call *ast.CallExpr // whose Fun it is, without arguments
+	fn   *types.Func
+	recv value
+}
+
+// A once is what sync.OnceValue returns.
+type once struct {
+	of     value
+	done   bool
+	result value
+}
+
+// A native is a function that the interpreter itself makes, such as the row function of MapRows.
+type native func(r *run, args []value) value
+
+type tuple []value
+
+// An env is a scope with the variables that are declared in it.
+type env struct {
+	vars   map[types.Object]*cell
+	parent *env
+}
+
+func (e *env) lookup(obj types.Object) *cell {
+	for ; e != nil; e = e.parent {
+		if c := e.vars[obj]; c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// copied is e with the values that its variables have now.
+func (e *env) copied() *env {
+	if e == nil {
+		return nil
+	}
+	vars := make(map[types.Object]*cell, len(e.vars))
+	for obj, c := range e.vars {
+		copied := *c
+		vars[obj] = &copied
+	}
+	return &env{vars, e.parent.copied()}
+}
+
+// clone returns a copy of v, as an assignment makes it.
+func clone(v value) value {
+	if r, ok := v.(*record); ok {
+		fields := make([]value, len(r.fields))
+		for i, f := range r.fields {
+			fields[i] = clone(f)
+		}
+		return &record{r.typ, fields}
+	}
+	return v
+}
+
+// isMore reports whether v, an element of a list, is kept as it is and not as a term: it can change.
+func isMore(v value) bool {
+	switch v := v.(type) {
+	case *list:
+		return !v.isMap
+	case *ref, *closure, native, *once:
+		return true
+	}
+	return false
+}
+
+// put stores an element.
+func (m *memory) put(r *run, index *term, v value) {
+	i, known := index.asInt()
+	if !isMore(v) {
+		if known {
+			delete(m.parts, i)
+		} else if len(m.parts) > 0 {
+			panic(stop{"which element is changed is not known"})
+		}
+		m.content = r.ts.store(m.content, r.ts.at(index), r.termOf(v))
+		return
+	}
+	if !known {
+		m.content = r.ts.store(m.content, r.ts.at(index), r.kept(v))
+		return
+	}
+	if m.parts == nil {
+		m.parts = make(map[int]value)
+	}
+	m.parts[i] = v
+	m.content = r.ts.store(m.content, r.ts.at(index), r.ts.of("part"))
+}
+
+// whole is the content of m as a term.
+func (m *memory) whole(r *run) *term {
+	t := m.content
+	for _, i := range slices.Sorted(maps.Keys(m.parts)) {
+		t = r.ts.store(t, r.ts.at(r.ts.int(i)), r.termOf(m.parts[i]))
+	}
+	return t
+}

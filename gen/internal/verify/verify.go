@@ -1,0 +1,359 @@
+// Package verify compares a function with what the generator has made of it, by executing both.
+//
+// Values are terms: a parameter, or what an operation makes of other terms. Two values are the same if they were made
+// in the same way. A condition of which only the term is known turns out one way or the other as a random choice says,
+// which both functions share. The functions of a backlog run at once, as late as they may, or at random times in
+// between. Whatever the choices are, the outside must see the same: what is printed, in which order, the results, what
+// memory and cells hold afterwards, and where the function panics if an operation or a read fails. Each possible
+// failure is tried.
+//
+// The check knows nothing of plans or rewrites. Of generated code it knows what the calls mean (later.go). It shares
+// with the planner what functions of the libraries do: packages facts and tensorapi. Functions of the program are
+// executed. What can't be executed is an error of its own, see Unknown.
+//
+// This is a test with many inputs, and no proof: loops have few iterations, and paths are drawn at random. For a
+// given pair of functions it always gives the same answer.
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+)
+
+// A Func is a function with the types of its package.
+type Func struct {
+	Decl *ast.FuncDecl
+	Info *types.Info
+	Fset *token.FileSet
+}
+
+// A Program finds what functions call.
+type Program struct {
+	api      *tensorapi.Profile
+	bodyOf   func(fn *types.Func) *Func
+	declared func(obj types.Object) (load.Effects, bool)
+
+	types     map[types.Type]string // their names
+	functions map[*types.Func]string
+}
+
+// NewProgram returns a Program. body returns nil for a function of which the body is not known; declared returns what
+// directives and tables say of a function, or of a parameter, a field or a type of functions.
+func NewProgram(body func(fn *types.Func) *Func, declared func(obj types.Object) (load.Effects, bool)) *Program {
+	return &Program{tensorapi.Ours(), body, declared, make(map[types.Type]string), make(map[*types.Func]string)}
+}
+
+func (p *Program) body(fn *types.Func) *Func { return p.bodyOf(fn.Origin()) }
+
+// Unknown is the error of Same if a function can't be executed on terms.
+var Unknown = errors.New("the function can't be executed on terms")
+
+// How much is tried.
+const (
+	leastPaths  = 32  // choices of how conditions turn out
+	mostPaths   = 150 // as long as there are statements that no path has executed
+	schedules   = 4   // of backlogs, for each path
+	failedPaths = 12  // on which failures are tried
+	failures    = 20  // on each
+)
+
+// Same returns nil if generated does what original does, an error that wraps [Unknown] if that can't be said, and
+// otherwise how they differ.
+func (p *Program) Same(original, generated *Func) error {
+	c := &comparison{p, newTerms(), original, generated, make(map[ast.Stmt]bool)}
+	compared := 0
+	for path := range uint64(mostPaths) {
+		if path >= leastPaths && compared > 0 && c.isCovered() {
+			break
+		}
+		n, err := c.path(path)
+		if err != nil {
+			return err
+		}
+		compared += n
+	}
+	if compared == 0 {
+		return fmt.Errorf("%w: no path ends", Unknown)
+	}
+	return nil
+}
+
+// A comparison is one call of Same.
+type comparison struct {
+	*Program
+	ts                  *terms
+	original, generated *Func
+	covered             map[ast.Stmt]bool // that paths which were compared have executed
+}
+
+// path compares the functions on one path and returns how often it did.
+func (c *comparison) path(path uint64) (compared int, err error) {
+	shared := choicesOf(path)
+	want := c.execute(c.ts, c.original, shared, schedule{}, nil)
+	if want.isCut {
+		return 0, nil
+	}
+	if want.stopped != "" {
+		return 0, fmt.Errorf("%w: %s", Unknown, want.stopped)
+	}
+	var past []*term // what may fail in the generated function
+	for s := range schedules {
+		got := c.execute(c.ts, c.generated, shared, scheduled(path, s), nil)
+		if got.isCut {
+			continue
+		}
+		if err := c.differ(want, got); err != nil {
+			return 0, err
+		}
+		compared++
+		past = append(past, slices.DeleteFunc(slices.Clone(got.raised), isMistake)...)
+	}
+	if path >= failedPaths {
+		return compared, nil
+	}
+	try := func(fails *term, s int) error {
+		want := c.execute(c.ts, c.original, shared, schedule{}, fails)
+		got := c.execute(c.ts, c.generated, shared, scheduled(path, s), fails)
+		if want.isCut || got.isCut {
+			return nil
+		}
+		if err := c.differ(want, got); err != nil {
+			return fmt.Errorf("if %v: %w", fails, err)
+		}
+		return nil
+	}
+	both := unique(want.raised)
+	for i, fails := range both[:min(len(both), failures)] {
+		if err := try(fails, i+int(path)); err != nil {
+			return 0, err
+		}
+	}
+	past = slices.DeleteFunc(unique(past), func(t *term) bool { return slices.Contains(both, t) })
+	for _, fails := range past[:min(len(past), failures)] {
+		if err := try(fails, schedules-1); err != nil {
+			return 0, err
+		}
+	}
+	return compared, nil
+}
+
+// choicesOf returns how the conditions of a path turn out. Paths differ in how often they are true.
+func choicesOf(path uint64) *choices {
+	only := 0
+	if path%2 == 1 { // loops end in each of their first iterations
+		only = 1 + int(path/2)%16
+	}
+	return &choices{
+		random:     rand.New(rand.NewPCG(path, 1)),
+		only:       only,
+		known:      make(map[*term]bool),
+		percent:    []int{50, 5, 85, 20}[path/2%4],
+		onwards:    []int{90, 95, 60, 30}[path/2%4],
+		nils:       []int{2, 10, 2, 50}[path/2%4],
+		iterations: []int{5, 14, 8}[path%3],
+		longest:    []int{24, 60, 24, 40, 130}[path%5],
+		aliases:    path%5 == 2,
+	}
+}
+
+// scheduled returns the i-th way to run backlogs: as early as possible, as late as possible, or in between.
+func scheduled(path uint64, i int) schedule {
+	s := schedule{window: i % schedules}
+	if s.window > 0 && s.window < schedules-1 {
+		s.random = rand.New(rand.NewPCG(path, uint64(i)))
+	}
+	return s
+}
+
+// isCovered reports whether all statements of both functions have been executed, literals included.
+func (c *comparison) isCovered() bool {
+	for _, f := range []*Func{c.original, c.generated} {
+		all := true
+		ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause, nil:
+			case ast.Stmt:
+				all = all && c.covered[n]
+			}
+			return all
+		})
+		if !all {
+			return false
+		}
+	}
+	return true
+}
+
+// differ returns how got differs from want, and notes what has been executed.
+func (c *comparison) differ(want, got *outcome) error {
+	if got.stopped != "" {
+		return fmt.Errorf("%w: %s", Unknown, got.stopped)
+	}
+	maps.Copy(c.covered, want.covered)
+	maps.Copy(c.covered, got.covered)
+	return differ(want, got)
+}
+
+// isMistake reports whether t is the failure of an operation because of a mistake in the program. Where only the
+// generated function executes the operation, past the end of a loop, the planner has proved that shapes fit.
+func isMistake(t *term) bool { return t.op == "fails: mistake" }
+
+func unique(ts []*term) (all []*term) {
+	seen := make(map[*term]bool)
+	for _, t := range ts {
+		if !seen[t] {
+			seen[t] = true
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// An outcome is what can be seen of a run.
+type outcome struct {
+	trace   []*term
+	results *term
+	panics  *term // nil: it has returned
+	memory  map[string]*term
+	epoch   *term
+	cells   *term
+
+	raised  []*term
+	covered map[ast.Stmt]bool
+	stopped string // why the run could not go on
+	isCut   bool
+
+	hasFailed bool // something failed that can fail
+}
+
+// execute runs fn with parameters of which nothing is known.
+func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, fails *term) (o *outcome) {
+	r := &run{p: p, ts: ts, choices: shared, when: when, fails: fails, memory: make(map[string]*term), cross: make(map[string]*term),
+		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), covered: make(map[ast.Stmt]bool)}
+	o = &outcome{}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case raise:
+			o.panics = p.v
+		case stop:
+			o.stopped = p.why
+		case cut:
+			o.isCut = true
+		default:
+			panic(p)
+		}
+		o.trace, o.memory, o.epoch, o.cells, o.raised, o.covered, o.hasFailed = r.trace, r.memory, r.epoch, r.cells, r.raised, r.covered, r.hasFailed
+	}()
+	c := &closure{typ: fn.Decl.Type, body: fn.Decl.Body, fn: fn, name: fn.Decl.Name.Name}
+	n := 0
+	parameter := func(field *ast.Field) value {
+		n++
+		return r.parameter(ts.of(fmt.Sprintf("parameter %d", n)), fn.Info.TypeOf(field.Type))
+	}
+	if fn.Decl.Recv != nil {
+		c.env = (&frame{run: r, fn: fn}).receiverEnv(fn, parameter(fn.Decl.Recv.List[0]))
+	}
+	var args []value
+	same := make(map[string]value) // by type: parameters that lead to memory may lead to the same
+	for _, field := range fn.Decl.Type.Params.List {
+		for range max(1, len(field.Names)) {
+			name := p.typeName(fn.Info.TypeOf(field.Type))
+			arg := parameter(field)
+			if same[name] != nil && shared.aliases && leads(fn.Info.TypeOf(field.Type)) {
+				arg = same[name]
+			}
+			same[name] = arg
+			args = append(args, arg)
+		}
+	}
+	o.results = r.termOf(r.call(c, args))
+	return o
+}
+
+// leads reports whether values of type t lead to memory.
+func leads(t types.Type) bool {
+	switch t.Underlying().(type) {
+	case *types.Pointer, *types.Slice, *types.Map:
+		return true
+	}
+	return false
+}
+
+// parameter returns a value of type t of which nothing is known.
+func (r *run) parameter(t *term, typ types.Type) value {
+	if isStruct(typ) && !tensorapi.IsNumber(typ) {
+		rec := &record{typ: typ}
+		for f := range typ.Underlying().(*types.Struct).Fields() {
+			rec.fields = append(rec.fields, r.parameter(r.ts.of("field "+f.Name(), t), f.Type()))
+		}
+		return rec
+	}
+	return t
+}
+
+// differ returns how got differs from want.
+func differ(want, got *outcome) error {
+	for i := range max(len(want.trace), len(got.trace)) {
+		switch {
+		case i >= len(want.trace):
+			return fmt.Errorf("it also does %v", got.trace[i])
+		case i >= len(got.trace):
+			return fmt.Errorf("it does not do %v", want.trace[i])
+		case want.trace[i] != got.trace[i]:
+			return fmt.Errorf("it does %v in place of %v", got.trace[i], want.trace[i])
+		}
+	}
+	if want.panics != got.panics {
+		return fmt.Errorf("it panics with %v instead of %v", got.panics, want.panics)
+	}
+	if want.results != got.results {
+		return fmt.Errorf("it returns %v instead of %v", got.results, want.results)
+	}
+	if want.epoch != got.epoch {
+		return fmt.Errorf("memory changes by %v instead of %v", got.epoch, want.epoch)
+	}
+	if want.panics != nil { // objects of the function are lost
+		want.memory, got.memory = maps.Clone(want.memory), maps.Clone(got.memory)
+		for _, o := range []*outcome{want, got} {
+			for class, m := range o.memory {
+				o.memory[class] = withoutNew(m)
+			}
+		}
+	}
+	classes := maps.Clone(want.memory)
+	maps.Copy(classes, got.memory)
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		w, g := want.memory[class], got.memory[class]
+		if w != g && (w != nil && g != nil || isChanged(w) || isChanged(g)) {
+			return fmt.Errorf("%s hold %v instead of %v", strings.ReplaceAll(class, "\x00", " of type "), g, w)
+		}
+	}
+	if !want.hasFailed && want.cells != got.cells {
+		return fmt.Errorf("cells hold %v instead of %v", got.cells, want.cells)
+	}
+	return nil
+}
+
+// withoutNew returns the last store of m that is not into a new object, and what was before.
+func withoutNew(m *term) *term {
+	for m.op == "store" && strings.HasPrefix(m.args[1].op, "new ") {
+		m = m.args[0]
+	}
+	return m
+}
+
+// isChanged reports whether memory holds something else than at the beginning.
+func isChanged(m *term) bool {
+	return m != nil && !strings.HasPrefix(m.op, "memory ")
+}

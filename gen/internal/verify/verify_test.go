@@ -1,0 +1,308 @@
+package verify_test
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/types"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/verify"
+	"golang.org/x/tools/go/packages"
+)
+
+// pairs are bodies of functions with the parameters of the header below. Each right one does what the original does,
+// each wrong one does not, in one way.
+var pairs = []struct {
+	name, original string
+	right          []string
+	wrong          map[string]string
+}{{
+	name:     "entries",
+	original: `for i, x := range xs { total += x.Sum().Item(); fmt.Fprintln(out, i, total) }; return w, total`,
+	right: []string{
+		`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { total += at.Item(); fmt.Fprintln(out, i, total) }) }
+		later.Flush(); return w, total`,
+		`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { later.Poll(); at := later.Read(x.Sum()); later.Do(func() { total += at.Item() }); later.Do(func() { fmt.Fprintln(out, i, total) }) }
+		later.Flush(); return w, total`,
+	},
+	wrong: map[string]string{
+		"no flush": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { total += at.Item(); fmt.Fprintln(out, i, total) }) }
+		return w, total`,
+		"not closed": `later := asyncrt.NewLater[struct{}](9)
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { total += at.Item(); fmt.Fprintln(out, i, total) }) }
+		later.Flush(); return w, total`,
+		"too early": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { total += at.Item() }); fmt.Fprintln(out, i, total) }
+		later.Flush(); return w, total`,
+		"another order": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { fmt.Fprintln(out, i, total); total += at.Item() }) }
+		later.Flush(); return w, total`,
+		"once more": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { total += at.Item(); fmt.Fprintln(out, i, total) }) }
+		later.Flush(); fmt.Fprintln(out, 0, total); return w, total`,
+		"another tensor": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Mean()); later.Do(func() { total += at.Item(); fmt.Fprintln(out, i, total) }) }
+		later.Flush(); return w, total`,
+	},
+}, {
+	name:     "variables that change",
+	original: `n := 0; for _, x := range xs { n++; total += float64(n) * x.Sum().Item() }; return w, total`,
+	right: []string{`n := 0; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { n++; nAt := n; at := later.Read(x.Sum()); later.Do(func() { total += float64(nAt) * at.Item() }) }
+		later.Flush(); return w, total`},
+	wrong: map[string]string{"not copied": `n := 0; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { n++; at := later.Read(x.Sum()); later.Do(func() { total += float64(n) * at.Item() }) }
+		later.Flush(); return w, total`},
+}, {
+	name:     "exits",
+	original: `for i, x := range xs { w = w.Sub(x); if w.Norm().Item() < tol { return w, float64(i) } }; return w, tol`,
+	right: []string{`type state struct { w *tensor.Tensor; i int }
+		later := asyncrt.NewLater[state](9); defer later.Close()
+		for i, x := range xs {
+			w = w.Sub(x); at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { return at.Item() < tol }, state{w, i}); ok { return end.w, float64(end.i) }
+		}
+		if end, ok := later.Flush(); ok { return end.w, float64(end.i) }
+		return w, tol`},
+	wrong: map[string]string{
+		"not asked at the end": `type state struct { w *tensor.Tensor; i int }
+		later := asyncrt.NewLater[state](9); defer later.Close()
+		for i, x := range xs {
+			w = w.Sub(x); at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { return at.Item() < tol }, state{w, i}); ok { return end.w, float64(end.i) }
+		}
+		later.Flush()
+		return w, tol`,
+		"state of another iteration": `type state struct { w *tensor.Tensor; i int }
+		later := asyncrt.NewLater[state](9); defer later.Close()
+		for i, x := range xs {
+			w = w.Sub(x); at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { return at.Item() < tol }, state{w, i}); ok { return w, float64(end.i) }
+		}
+		if end, ok := later.Flush(); ok { return end.w, float64(end.i) }
+		return w, tol`,
+		"the contrary": `type state struct { w *tensor.Tensor; i int }
+		later := asyncrt.NewLater[state](9); defer later.Close()
+		for i, x := range xs {
+			w = w.Sub(x); at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { return !(at.Item() < tol) }, state{w, i}); ok { return end.w, float64(end.i) }
+		}
+		if end, ok := later.Flush(); ok { return end.w, float64(end.i) }
+		return w, tol`,
+		"prints past the exit": `type state struct { w *tensor.Tensor; i int }
+		later := asyncrt.NewLater[state](9); defer later.Close()
+		for i, x := range xs {
+			w = w.Sub(x); at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { return at.Item() < tol }, state{w, i}); ok { return end.w, float64(end.i) }
+			fmt.Fprintln(out, i)
+		}
+		if end, ok := later.Flush(); ok { return end.w, float64(end.i) }
+		return w, tol`,
+	},
+}, {
+	name:     "panics past an exit",
+	original: `for i, x := range xs { if x.Sum().Item() < tol { return w, 1 }; w = w.Sub(x.MulScalar(rates[i])) }; return w, 0`,
+	right: []string{`later := asyncrt.NewLater[struct{ w *tensor.Tensor }](9); defer later.Close()
+		for i, x := range xs {
+			if end, ok := later.Iterate(func() {
+				at := later.Read(x.Sum())
+				if _, ok := later.BreakIf(func() bool { return at.Item() < tol }, struct{ w *tensor.Tensor }{w}); ok { return }
+				w = w.Sub(x.MulScalar(rates[i]))
+			}); ok { return end.w, 1 }
+		}
+		if end, ok := later.Flush(); ok { return end.w, 1 }
+		return w, 0`},
+	wrong: map[string]string{"not contained": `later := asyncrt.NewLater[struct{ w *tensor.Tensor }](9); defer later.Close()
+		for i, x := range xs {
+			at := later.Read(x.Sum())
+			if end, ok := later.BreakIf(func() bool { return at.Item() < tol }, struct{ w *tensor.Tensor }{w}); ok { return end.w, 1 }
+			w = w.Sub(x.MulScalar(rates[i]))
+		}
+		if end, ok := later.Flush(); ok { return end.w, 1 }
+		return w, 0`},
+}, {
+	name:     "memory",
+	original: `for _, x := range xs { m.steps++; m.w = m.w.Sub(x); total += m.w.Sum().Item() }; return w, total`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		if m != nil { later.Undo(asyncrt.Var(&m.steps), asyncrt.Var(&m.w)) }
+		for _, x := range xs { m.steps++; m.w = m.w.Sub(x); at := later.Read(m.w.Sum()); later.Do(func() { total += at.Item() }) }
+		later.Flush(); return w, total`},
+	wrong: map[string]string{
+		"not given back": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { m.steps++; m.w = m.w.Sub(x); at := later.Read(m.w.Sum()); later.Do(func() { total += at.Item() }) }
+		later.Flush(); return w, total`,
+		"half is given back": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		if m != nil { later.Undo(asyncrt.Var(&m.w)) }
+		for _, x := range xs { m.steps++; m.w = m.w.Sub(x); at := later.Read(m.w.Sum()); later.Do(func() { total += at.Item() }) }
+		later.Flush(); return w, total`,
+		"nil is followed": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		later.Undo(asyncrt.Var(&m.steps), asyncrt.Var(&m.w))
+		for _, x := range xs { m.steps++; m.w = m.w.Sub(x); at := later.Read(m.w.Sum()); later.Do(func() { total += at.Item() }) }
+		later.Flush(); return w, total`,
+	},
+}, {
+	name:     "elements that may be the same",
+	original: `for i, x := range xs { rates[i] = x.Sum().Item(); total += tols[i] }; return w, total`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { rates[i] = at.Item(); total += tols[i] }) }
+		later.Flush(); return w, total`},
+	wrong: map[string]string{"read too early": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { rates[i] = at.Item() }); total += tols[i] }
+		later.Flush(); return w, total`},
+}, {
+	name: "numbers",
+	original: `for _, x := range xs { norm := x.Norm().Item(); if norm > tol { x = x.MulScalar(tol / norm) }; w = w.Sub(x) }
+		return w, 0`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			norm := x.Norm().ItemF64(); at := later.ReadF64(norm); later.Do(func() { at.Item() })
+			asyncrt.Either(norm.Gt(asyncrt.Const(tol)), func() { x = x.MulF64(asyncrt.Const(tol).Div(norm)) }, nil, &x); w = w.Sub(x)
+		}
+		later.Flush(); return w, 0`},
+	wrong: map[string]string{
+		"failure unnoticed": `for _, x := range xs {
+			norm := x.Norm().ItemF64()
+			asyncrt.Either(norm.Gt(asyncrt.Const(tol)), func() { x = x.MulF64(asyncrt.Const(tol).Div(norm)) }, nil, &x); w = w.Sub(x)
+		}
+		return w, 0`,
+		"another condition": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			norm := x.Norm().ItemF64(); at := later.ReadF64(norm); later.Do(func() { at.Item() })
+			asyncrt.Either(norm.Ge(asyncrt.Const(tol)), func() { x = x.MulF64(asyncrt.Const(tol).Div(norm)) }, nil, &x); w = w.Sub(x)
+		}
+		later.Flush(); return w, 0`,
+		"operands change places": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			norm := x.Norm().ItemF64(); at := later.ReadF64(norm); later.Do(func() { at.Item() })
+			asyncrt.Either(norm.Gt(asyncrt.Const(tol)), func() { x = x.MulF64(norm.Div(asyncrt.Const(tol))) }, nil, &x); w = w.Sub(x)
+		}
+		later.Flush(); return w, 0`,
+		"variable not named": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			norm := x.Norm().ItemF64(); at := later.ReadF64(norm); later.Do(func() { at.Item() })
+			asyncrt.Either(norm.Gt(asyncrt.Const(tol)), func() { x = x.MulF64(asyncrt.Const(tol).Div(norm)) }, nil); w = w.Sub(x)
+		}
+		later.Flush(); return w, 0`,
+	},
+}, {
+	name:     "one rounding",
+	original: `s := 0.0; for _, x := range xs { a := x.Sum().Item(); s = a*tol + 1; w = w.MulScalar(s) }; return w, 0`,
+	wrong: map[string]string{"two": `later := asyncrt.NewLater[struct{}](9); defer later.Close(); s := asyncrt.Const(0.0)
+		for _, x := range xs {
+			a := x.Sum().ItemF64(); at := later.ReadF64(a); later.Do(func() { at.Item() })
+			s = a.Mul(asyncrt.Const(tol)).Add(asyncrt.Const(1)); w = w.MulF64(s)
+		}
+		later.Flush(); return w, 0`},
+}, {
+	name:     "rows",
+	original: `for j := range rates { if x := w.Row(j).Sum(); x.Item() > rates[j] { total++ } }; return w, total`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		rows := later.Rows(len(rates), func(row asyncrt.RowOf) *tensor.Tensor { return row(w).Sum() })
+		later.Do(func() { for j := range rates { if rows.Item(j) > rates[j] { total++ } } })
+		later.Flush(); return w, total`},
+	wrong: map[string]string{
+		"another row": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		rows := later.Rows(len(rates), func(row asyncrt.RowOf) *tensor.Tensor { return row(w).Sum() })
+		later.Do(func() { for j := range rates { if rows.Item(0) > rates[j] { total++ } } })
+		later.Flush(); return w, total`,
+		"of something that changes": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		was := w
+		rows := later.Rows(len(rates), func(row asyncrt.RowOf) *tensor.Tensor { return row(w).Sum() })
+		w = w.Neg()
+		later.Do(func() { for j := range rates { if rows.Item(j) > rates[j] { total++ } } })
+		later.Flush(); return was, total`,
+	},
+}, {
+	name:     "parameters and generators",
+	original: `for _, x := range xs { y := p.Value().Mul(x); total += y.Sum().Item(); p.Set(y) }; return w, total`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { y := p.Value().Mul(x); at := later.Read(y.Sum()); later.Do(func() { total += at.Item() }); p.Set(y) }
+		later.Flush(); return w, total`},
+	wrong: map[string]string{"read too late": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { y := p.Value().Mul(x); later.Do(func() { total += p.Value().Mul(x).Sum().Item() }); p.Set(y) }
+		later.Flush(); return w, total`},
+}}
+
+const header = `package p
+
+import (
+	"fmt"
+	"io"
+
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+var _ = fmt.Fprintln
+var _ = asyncrt.WaitAll
+
+type model struct {
+	w     *tensor.Tensor
+	steps int
+}
+`
+
+// TestSame: what does the same is the same, and what differs in one way is not.
+func TestSame(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(header)
+	function := func(name, body string) {
+		fmt.Fprintf(&text, "\nfunc %s(out io.Writer, m *model, p *nn.Param, w *tensor.Tensor, xs []*tensor.Tensor, rates, tols []float64, tol float64) (*tensor.Tensor, float64) {\ntotal := 0.0\n_ = total\n%s\n}\n", name, body)
+	}
+	wrong := make(map[string]string) // by the names of functions
+	for i, p := range pairs {
+		function(fmt.Sprintf("original%d", i), p.original)
+		for k, body := range p.right {
+			function(fmt.Sprintf("right%dx%d", i, k), body)
+		}
+		for name, body := range p.wrong {
+			fn := fmt.Sprintf("wrong%dx%d", i, len(wrong))
+			wrong[fn] = p.name + ": " + name
+			function(fn, body)
+		}
+	}
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(text.String()))
+	loaded, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.LoadSyntax}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg := loaded[0]
+	for _, err := range pkg.Errors {
+		t.Fatal(err)
+	}
+	functions := make(map[string]*verify.Func)
+	for _, d := range pkg.Syntax[0].Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			functions[fn.Name.Name] = &verify.Func{Decl: fn, Info: pkg.TypesInfo, Fset: pkg.Fset}
+		}
+	}
+	program := verify.NewProgram(func(*types.Func) *verify.Func { return nil }, func(types.Object) (load.Effects, bool) { return load.Effects{}, false })
+	for i, p := range pairs {
+		original := functions[fmt.Sprintf("original%d", i)]
+		if err := program.Same(original, original); err != nil {
+			t.Errorf("%s: the original is not the same as itself: %v", p.name, err)
+		}
+		for k := range p.right {
+			if err := program.Same(original, functions[fmt.Sprintf("right%dx%d", i, k)]); err != nil {
+				t.Errorf("%s, the right form %d: %v", p.name, k, err)
+			}
+		}
+		for name, fn := range functions {
+			if strings.HasPrefix(name, fmt.Sprintf("wrong%dx", i)) {
+				if err := program.Same(original, fn); err == nil || errors.Is(err, verify.Unknown) {
+					t.Errorf("%s: %v", wrong[name], err)
+				}
+			}
+		}
+	}
+}
