@@ -340,10 +340,10 @@ func (f *frame) termsOfArgs(recv value, args []value) (ts []*term) {
 
 // library calls a function of the tensor library.
 func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []value, e *ast.CallExpr) value {
-	name, isLate := f.p.hostForm(f.p.nameOf(fn))
+	name, isLate := hostForm(f.p.nameOf(fn))
 	ts := f.termsOfArgs(recv, args)
 	for i, t := range ts { // RowAt(i) is Row(int(i.ItemInt()))
-		if isLate && i > 0 && i <= fn.Signature().Params().Len() && tensorapi.Ours().IsTensor(fn.Signature().Params().At(i-1).Type()) && f.p.takesIndex(f.p.nameOf(fn)) {
+		if isLate && i > 0 && i <= fn.Signature().Params().Len() && tensorapi.Ours().IsTensor(fn.Signature().Params().At(i-1).Type()) && takesIndex(f.p.nameOf(fn)) {
 			ts[i] = f.ts.of(itemInt, t)
 		}
 	}
@@ -360,7 +360,7 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 	case tensorapi.Host:
 		return f.operation(name, f.behind(ts, fn.Signature(), args))
 	case tensorapi.View, tensorapi.Op:
-		if api.Kind == tensorapi.Op && isLate && f.p.isRead(name) {
+		if api.Kind == tensorapi.Op && isLate && isRead(name) {
 			return f.ts.of(name, ts...) // ItemF64: it fails where it is looked at
 		}
 		ts = f.behind(ts, fn.Signature(), args)

@@ -29,7 +29,7 @@ type run struct {
 
 	// What the run has done.
 	trace     []*term          // what the outside sees
-	memory    map[string]*term // by class, see classOf
+	memory    map[string]*term // by class, see fieldClass
 	cross     map[string]*term // by type: what was stored through pointers, of which the class is not known
 	epoch     *term            // what has changed all memory
 	random    map[*term]*term  // the state of random generators of the host

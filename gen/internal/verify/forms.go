@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"go/types"
 	"strings"
 	"sync"
 
@@ -24,8 +23,8 @@ var forms = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// hostForm returns the name of the operation for which the one with the given name stands.
-func (p *Program) hostForm(name string) (host string, isLate bool) {
+// hostForm returns the name of the operation for which the one with the given name stands, and whether it is another.
+func hostForm(name string) (host string, isLate bool) {
 	if host, ok := forms()[name]; ok {
 		return host, true
 	}
@@ -33,9 +32,7 @@ func (p *Program) hostForm(name string) (host string, isLate bool) {
 }
 
 // isRead reports whether name is a method that reads a number.
-func (p *Program) isRead(name string) bool { return name == item || name == itemInt }
+func isRead(name string) bool { return name == item || name == itemInt }
 
-// takesIndex reports whether a method takes a tensor in place of an index.
-func (p *Program) takesIndex(name string) bool { return strings.HasSuffix(name, "At") }
-
-var _ types.Object
+// takesIndex reports whether the late form of a method takes a tensor in place of an index: RowAt.
+func takesIndex(name string) bool { return strings.HasSuffix(name, "At") }
