@@ -573,7 +573,8 @@ func (f *frame) standard(fact *facts.Entry, fn *types.Func, name string, recv va
 		}
 		ts = append(ts, f.term(v))
 		ts = append(ts, f.reach(v, t)...)
-		if _, isTerm := v.(*term); isTerm {
+		switch v.(type) {
+		case *term, *ref, *pointer: // others lead there
 			isSeen = isSeen || s.Has(facts.Changes|facts.State|facts.Fills) || s.Has(facts.Calls) && types.IsInterface(t)
 			if s.Has(facts.Changes | facts.Fills) {
 				changes = append(changes, func(by *term) { f.change(t, by) })
