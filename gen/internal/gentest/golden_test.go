@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,13 +77,34 @@ func TestGolden(t *testing.T) {
 	for _, why := range result.Unexecuted {
 		t.Error(why)
 	}
-	gentest.RunKernels(t, gentest.NewModule(t), goldens, result)
+	all, results := withKept(t, goldens, result)
+	gentest.RunKernels(t, gentest.NewModule(t), all, results)
 	if t.Failed() {
 		return // what runs otherwise is not recorded
 	}
 	for _, g := range goldens {
 		t.Run(g.Name, func(t *testing.T) { compareGolden(t, g, dir, result) })
 	}
+}
+
+// withKept adds what older generators made to goldens and their output. It is not generated again, but has to compile
+// and to run as it is: users have such files.
+func withKept(t *testing.T, goldens []*gentest.Golden, result *gen.Result) ([]*gentest.Golden, *gen.Result) {
+	paths, err := filepath.Glob("testdata/kept/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no kept files: %v", err)
+	}
+	all, results := slices.Clone(goldens), *result
+	for _, path := range paths {
+		if *only != "" {
+			break
+		}
+		g := gentest.ReadFile(t, path)
+		g.Name = "kept" + g.Name
+		out := strings.TrimSuffix(g.SourceFile("/"), ".go") + "_async.go"
+		all, results.Files = append(all, g), append(slices.Clip(results.Files), gen.File{Path: out, Text: g.Section("want_async.go")})
+	}
+	return all, &results
 }
 
 // compareGolden holds the output for g against its archive, or records it.
