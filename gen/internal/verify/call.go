@@ -776,6 +776,9 @@ func (f *frame) append(e *ast.CallExpr) value {
 	}
 	ts := append([]*term{f.term(x)}, f.termsOf(vs)...)
 	by := f.ts.of("append", ts...)
+	if isFresh(ts[0]) {
+		return by
+	}
 	if !isStruct(elem) {
 		class := f.p.elemClass(elem)
 		f.memory[class] = f.ts.of("perhaps", f.mem(class, f.p.typeName(elem)), by)
@@ -783,4 +786,23 @@ func (f *frame) append(e *ast.CallExpr) value {
 		f.clobber(by)
 	}
 	return by
+}
+
+// isFresh reports whether t is a slice that the function has made, whose memory nothing else leads to.
+func isFresh(t *term) bool {
+	switch t.op {
+	case "nil", "slice":
+		return true
+	case "append":
+		return isFresh(t.args[0])
+	case "select":
+		m := t.args[0]
+		for ; m.op == "store"; m = m.args[0] {
+			if !isFresh(m.args[2]) {
+				return false
+			}
+		}
+		return m.op == "zeros" || m.op == "list" && !slices.ContainsFunc(m.args, func(t *term) bool { return !isFresh(t) })
+	}
+	return false
 }

@@ -52,8 +52,8 @@ func (f *frame) read(p *place) value {
 		if i, ok := p.index.asInt(); ok && p.list.mem.parts[i] != nil {
 			return p.list.mem.parts[i]
 		}
-		if len(p.list.mem.parts) > 0 && p.index.c == nil {
-			panic(stop{"which element is meant is not known"})
+		if p.index.c == nil {
+			p.list.mem.flatten(f.run)
 		}
 		return f.ts.sel(p.list.mem.content, f.ts.at(p.index))
 	case p.array != nil:

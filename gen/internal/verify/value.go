@@ -130,16 +130,11 @@ func isMore(v value) bool {
 // put stores an element.
 func (m *memory) put(r *run, index *term, v value) {
 	i, known := index.asInt()
-	if !isMore(v) {
-		if known {
-			delete(m.parts, i)
-		} else if len(m.parts) > 0 {
-			panic(stop{"which element is changed is not known"})
-		}
-		m.content = r.ts.store(m.content, r.ts.at(index), r.termOf(v))
-		return
-	}
 	if !known {
+		m.flatten(r)
+	}
+	if !known || !isMore(v) {
+		delete(m.parts, i)
 		m.content = r.ts.store(m.content, r.ts.at(index), r.kept(v))
 		return
 	}
@@ -148,6 +143,14 @@ func (m *memory) put(r *run, index *term, v value) {
 	}
 	m.parts[i] = v
 	m.content = r.ts.store(m.content, r.ts.at(index), r.ts.of("part"))
+}
+
+// flatten makes terms of all elements: which of them is meant is not known.
+func (m *memory) flatten(r *run) {
+	for _, part := range m.parts {
+		r.kept(part)
+	}
+	m.content, m.parts = m.whole(r), nil
 }
 
 // whole is the content of m as a term.

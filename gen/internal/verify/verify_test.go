@@ -221,6 +221,15 @@ var pairs = []struct {
 		later.Flush(); return was, total`,
 	},
 }, {
+	name:     "lists in a list",
+	original: `rows := [][]float64{nil, nil}; for i, x := range xs { k := int(tols[i]) & 1; rows[k] = append(rows[k], x.Sum().Item()); fmt.Fprintln(out, len(rows[0])) }; fmt.Fprintln(out, rows); return w, 0`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close(); rows := [][]float64{nil, nil}
+		for i, x := range xs { k := int(tols[i]) & 1; at := later.Read(x.Sum()); later.Do(func() { rows[k] = append(rows[k], at.Item()); fmt.Fprintln(out, len(rows[0])) }) }
+		later.Flush(); fmt.Fprintln(out, rows); return w, 0`},
+	wrong: map[string]string{"too early": `later := asyncrt.NewLater[struct{}](9); defer later.Close(); rows := [][]float64{nil, nil}
+		for i, x := range xs { k := int(tols[i]) & 1; at := later.Read(x.Sum()); n := len(rows[0]); later.Do(func() { rows[k] = append(rows[k], at.Item()); fmt.Fprintln(out, n) }) }
+		later.Flush(); fmt.Fprintln(out, rows); return w, 0`},
+}, {
 	name:     "parameters and generators",
 	original: `for _, x := range xs { y := p.Value().Mul(x); total += y.Sum().Item(); p.Set(y) }; return w, total`,
 	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
