@@ -259,8 +259,10 @@ func (t *fortune) operandOf(n *ast.CallExpr, cur inspector.Cursor) (result bool,
 	switch c.API.Kind {
 	case tensorapi.Read, tensorapi.Save, tensorapi.Print, tensorapi.Output, tensorapi.Wait, tensorapi.Meta, tensorapi.Poll, tensorapi.Transfer, tensorapi.Value:
 		return false, 0
+	case tensorapi.Draw, tensorapi.Host:
+		return false, 0 // it has the shape of the operand
 	case tensorapi.View:
-		return c.Callee.Name() != "Detach", 0
+		return c.Callee.Name() != "Detach" && c.Callee.Name() != "Track", 0
 	case tensorapi.Op:
 		switch name := c.Callee.Name(); {
 		case isGrad(c):

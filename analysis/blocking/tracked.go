@@ -432,8 +432,16 @@ func (h *historian) holder(e ast.Expr, f *Func) Lineage {
 		return Lineage{}
 	case ours && isExportedPart(h.Package, e):
 		return Lineage{From: operands(p.Operand)}
+	case isPartOfFrozen(h.Package, e):
+		return Lineage{}
 	}
 	return Lineage{Yes: true}
+}
+
+// isPartOfFrozen reports whether e is a field of what nn.Frozen has returned.
+func isPartOfFrozen(pkg *Package, e ast.Expr) bool {
+	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	return ok && (isFrozenCopy(pkg, sel.X) || isPartOfFrozen(pkg, sel.X))
 }
 
 // alwaysFrozen reports whether all layers that the package assigns to v are frozen.
@@ -550,6 +558,8 @@ func learnerValue(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 		// frozen.
 		case c.API.Kind == tensorapi.Pure:
 			return max(learning, frozenAmong(pkg, e.Args, seen))
+		case c.Callee != nil && c.Callee.Name() == "Clone" && c.API.Kind == tensorapi.Value && len(e.Args) == 1:
+			return max(learning, learnerValue(pkg, e.Args[0], seen))
 		case c.API.Kind == tensorapi.Value || isPublished(c):
 			return frozen
 		}

@@ -38,6 +38,12 @@ func message(k keeping) string {
 		return k.Kept + " keeps the history of every iteration before, and nothing is differentiated through it; assign " + part + ".Detach(), or compute it with frozen layers"
 	case copying:
 		return "gradients go through " + part + ", but " + k.Kept + " only follows another network; use nn.Frozen(" + k.Kept + ")"
+	case untraining:
+		return "gradients go through " + k.Kept + ", but the step doesn't train it; use " + part + ".Detach(), or nn.Frozen(" + k.Kept + ")"
+	case excluding:
+		return "gradients go through " + part + ", but " + k.Kept + " is no part of what is trained; use nn.Frozen(" + k.Kept + ")"
+	case evaluating:
+		return part + " keeps what a gradient needs, and behaves as in training, but is only read; use nn.Frozen(" + k.Kept + ")"
 	case giving:
 		return k.Kept + " keeps the history of " + part + " of every iteration, of which only values are read; give it " + part + ".Detach()"
 	case listing, holding:

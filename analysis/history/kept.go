@@ -57,6 +57,7 @@ func keepings(pkg *blocking.Package) []keeping {
 	list = append(list, held(pkg)...)
 	list = append(list, given(pkg)...)
 	list = append(list, differentiatedCopies(pkg)...)
+	list = append(list, untrained(pkg, list)...)
 	slices.SortFunc(list, func(k, m keeping) int { return cmp.Compare(k.Pos, m.Pos) })
 	return list
 }
@@ -237,7 +238,7 @@ func ofParts(pkg *blocking.Package, d blocking.Def, l *blocking.Loop) bool {
 			c := pkg.Calls[call]
 			for op := tensorapi.Recv; op < len(call.Args); op++ {
 				for _, e := range c.Operand(op) {
-					if t := pkg.Info.TypeOf(e); t != nil && !blocking.IsTensors(t) && !pkg.IsData(t) {
+					if t := pkg.Info.TypeOf(e); t != nil && !blocking.IsTensors(t) && !pkg.IsData(t) && !isFactor(c, t) {
 						found = found || anotherIn(pkg, e, l, nil)
 					}
 				}
@@ -254,6 +255,11 @@ func ofParts(pkg *blocking.Package, d blocking.Def, l *blocking.Loop) bool {
 		}
 	}
 	return found
+}
+
+// isFactor reports whether an operand of c, of type t, is a number to compute with, and no index of a layer.
+func isFactor(c *blocking.Call, t types.Type) bool {
+	return c.API.Kind == tensorapi.Op && syntax.IsNumeric(t)
 }
 
 // listed returns the keepings in d, an assignment that puts tensors with a history into the list v.
@@ -473,10 +479,16 @@ func partWithHistory(pkg *blocking.Package, c *blocking.Call, at int, total *typ
 	return nil
 }
 
-// dependsOn reports whether v, or a local variable that is computed from v, is part of e.
+// dependsOn reports whether v, or a local variable that is computed from v, is part of e. What Detach and Track return
+// has no history of before, and doesn't count.
 func dependsOn(pkg *blocking.Package, e ast.Expr, v *types.Var, seen map[*types.Var]bool) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if c := pkg.Calls[call]; c != nil && (c.IsFunc("Tensor.Track") || c.IsFunc("Tensor.Detach")) {
+				return false
+			}
+		}
 		id, ok := n.(*ast.Ident)
 		if !ok || found {
 			return !found
@@ -499,5 +511,8 @@ const (
 	listing                      // put into a list of tensors of which values are read
 	copying                      // computed by a network that nothing trains, and differentiated
 	giving                       // given to a function that keeps it so
+	untraining                   // computed by a network that the step of training doesn't train, and differentiated
+	excluding                    // computed by a network whose parameters a tag keeps out of training
+	evaluating                   // computed by a network in training, and only read
 	holding                      // put into a field of which values are read, of a struct that is kept
 )
