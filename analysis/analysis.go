@@ -36,6 +36,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/timing"
 	"github.com/asyncgen/asyncgen/analysis/unusedread"
 	"github.com/asyncgen/asyncgen/analysis/valueshape"
+	"github.com/asyncgen/asyncgen/analysis/zerograd"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -74,6 +75,7 @@ var rules = []*analysis.Analyzer{
 	sametensor.Analyzer,    // AT033
 	rebuilt.Analyzer,       // AT034
 	regrown.Analyzer,       // AT035
+	zerograd.Analyzer,      // AT036
 }
 
 // FixSuite is the rules whose fixes are safe to apply without looking at them.

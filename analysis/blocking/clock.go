@@ -53,7 +53,7 @@ func (f *Func) IsTimed() bool {
 // itself could wait for them, and the finding is about f.
 func (f *Func) times(c *Call) bool {
 	starts := f.Starts()
-	if len(starts) == 0 || c.Away || c.unknownStep() {
+	if len(starts) == 0 || c.Away || c.unknownStep() || f.asksForTensors(c) {
 		return false
 	}
 	// The last byte of c: its operands have been evaluated.
@@ -84,6 +84,15 @@ func (f *Func) times(c *Call) bool {
 		}
 	}
 	return false
+}
+
+// asksForTensors reports whether c calls a function that f is given, without operands, for something with tensors. If
+// f takes the time of that, it is the time in which the work for the tensors is enqueued.
+//
+//	func timed(f func() Result) (Result, time.Duration) {
+func (f *Func) asksForTensors(c *Call) bool {
+	_, isParam := f.Package.FuncParam(f, c.Expr.Fun)
+	return isParam && len(c.Expr.Args) == 0 && c.API.Kind == tensorapi.Unknown && c.returnsTensors() && !c.looksUp()
 }
 
 // addClocks notes in s the clocks that f reads and that somebody else has started. f is a part of
@@ -350,7 +359,7 @@ func (f *Func) Unfinished(from, to token.Pos, restarts []token.Pos) *Call {
 		}
 	}
 	for _, c := range slices.Backward(f.Calls) {
-		if c.Away || !c.Enqueues() || c.Syncs(from) {
+		if c.Away || !c.Enqueues() && !f.asksForTensors(c) || c.Syncs(from) {
 			continue
 		}
 		at := c.Expr.End() - 1 // operands are evaluated first

@@ -505,14 +505,14 @@ func dependsOn(pkg *blocking.Package, e ast.Expr, v *types.Var, seen map[*types.
 }
 
 const (
-	summing   keepingKind = iota // added to a tensor of which values are read
-	averaging                    // added, beside steps of training, to one that outlives the loop
-	carrying                     // each value is computed from the one of the iteration before
-	listing                      // put into a list of tensors of which values are read
-	copying                      // computed by a network that nothing trains, and differentiated
-	giving                       // given to a function that keeps it so
-	untraining                   // computed by a network that the step of training doesn't train, and differentiated
-	excluding                    // computed by a network whose parameters a tag keeps out of training
-	evaluating                   // computed by a network in training, and only read
-	holding                      // put into a field of which values are read, of a struct that is kept
+	summing    keepingKind = iota // added to a tensor of which values are read
+	averaging                     // added, beside steps of training, to one that outlives the loop
+	carrying                      // each value is computed from the one of the iteration before
+	listing                       // put into a list of tensors of which values are read
+	copying                       // computed by a network that nothing trains, and differentiated
+	giving                        // given to a function that keeps it so
+	untraining                    // computed by a network that the step of training doesn't train, and differentiated
+	excluding                     // computed by a network whose parameters a tag keeps out of training
+	evaluating                    // computed by a network in training, and only read
+	holding                       // put into a field of which values are read, of a struct that is kept
 )

@@ -4,11 +4,12 @@
 //
 // A constructor such as From, Full or Zeros copies host data to the device, or fills memory there.
 // A tensor never changes, so a loop that makes it of the same data in each iteration can use one
-// that was made before.
+// that was made before. The same goes for what is computed from tensors that the loop doesn't change.
 //
 // The rule reports, in a loop that enqueues work,
 //
 //   - constructors whose operands are the same in each iteration;
+//   - operations whose operands are the same in each iteration, as x.T().MatMul(x);
 //   - calls of functions of the package that only make a tensor of their operands, under the same
 //     condition; methods and closures count, if the loop doesn't change the fields and variables that
 //     they use;
@@ -16,8 +17,9 @@
 //
 // These copy or fill memory in each iteration, which one line before the loop would save: warnings.
 // For one number there is often an operation that takes it as it is, such as MulScalar. The first
-// value of a variable that the loop adds to or computes anew is often clearest where it is: about
-// that, findings are of severity info, shown with -severity=info.
+// value of a variable that the loop adds to or computes anew, and a bound or factor that one operation
+// makes of one tensor, are often clearest where they are: about these, findings are of severity info,
+// shown with -severity=info.
 //
 // WRONG
 //
@@ -33,7 +35,7 @@
 //	}
 //
 // Silent: data that the loop may write to; constructors under a condition that holds rarely;
-// constructors in a loop that has another loop in it.
+// constructors in a loop that has another loop in it; operations in functions that read a clock.
 //
 // Missed: operands that are results of functions, except for those of the package that only compute
 // from numbers, and methods that return a field or its length; data in fields and package variables

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/sites"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -25,7 +26,7 @@ func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
 		for _, r := range remakes(f) {
 			severity := lint.Warning
-			if r.Begins {
+			if r.Begins || isCheap(f.Package, r.Call) {
 				severity = lint.Info
 			}
 			p.Report(severity, analysis.Diagnostic{
@@ -52,8 +53,11 @@ type remake struct {
 func remakes(f *blocking.Func) []remake {
 	var list []remake
 	for _, c := range f.Calls {
-		if c.Away || c.API.Kind != tensorapi.Host && !converts(f.Package, c) && !sites.Makes(f.Package, c.Target) {
+		if c.Away || c.API.Kind != tensorapi.Host && !converts(f.Package, c) && !computes(c) && !sites.Makes(f.Package, c.Target) || within(list, c) {
 			continue
+		}
+		if isOp := c.API.Kind == tensorapi.Op && !converts(f.Package, c); isOp && f.Outermost().Contains(blocking.TellsTime) {
+			continue // it may be what is measured
 		}
 		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
 			if (l.Blocks != nil || f.Runs() == blocking.Looping) && !l.Small && f.Package.Any(l, (*blocking.Call).Enqueues) && !f.Package.IsOuter(l, c) &&
@@ -64,6 +68,34 @@ func remakes(f *blocking.Func) []remake {
 		}
 	}
 	return list
+}
+
+// isCheap reports whether c is one pass over one tensor, to shift a bound or scale a factor. That is often clearest where
+// it is.
+func isCheap(pkg *blocking.Package, c *blocking.Call) bool {
+	if c.API.Kind != tensorapi.Op || converts(pkg, c) {
+		return false
+	}
+	tensors, made := 0, false
+	for _, e := range c.AllOperands() {
+		if blocking.IsTensor(pkg.Info.TypeOf(e)) {
+			tensors++
+			d := pkg.Calls[syntax.AsCall(e)]
+			made = made || d != nil && d.API.Kind != tensorapi.View
+		}
+	}
+	return tensors <= 1 && !made
+}
+
+// computes reports whether c is an operation of our library on tensors alone, whose result depends on nothing else.
+func computes(c *blocking.Call) bool {
+	return c.Lib == tensorapi.Ours() && c.API.Kind == tensorapi.Op && blocking.IsTensor(c.In.Package.Info.TypeOf(c.Expr)) &&
+		!tensorapi.IsNumber(c.In.Package.Info.TypeOf(c.Expr)) && !blocking.IsForward(c)
+}
+
+// within reports whether c is an operand of a call in the list.
+func within(list []remake, c *blocking.Call) bool {
+	return slices.ContainsFunc(list, func(r remake) bool { return r.Call.Expr.Pos() <= c.Expr.Pos() && c.Expr.End() <= r.Call.Expr.End() })
 }
 
 // converts reports whether c converts the tensor that a variable holds to another type.
@@ -77,9 +109,6 @@ func converts(pkg *blocking.Package, c *blocking.Call) bool {
 
 // isSameWork reports whether c does the same in each iteration of l.
 func isSameWork(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
-	if c.API.Kind == tensorapi.Op {
-		return sites.IsSame(pkg, c.Operand(tensorapi.Recv)[0], l) && sites.AreSame(pkg, c.Expr.Args, l)
-	}
 	return sites.IsSame(pkg, c.Expr, l)
 }
 

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// Makes reports whether f returns a tensor that depends on nothing but its operands, none of which is a tensor, on
+// Makes reports whether f returns a tensor that depends on nothing but its operands, on
 // fields of its receiver, on variables around it if it is a literal, and on what never changes:
 //
 //	func mask(n int) *tensor.Tensor { return tensor.Ones(n, n).Tril() }
@@ -33,12 +33,13 @@ func ingredients(pkg *blocking.Package, f *blocking.Func, depth int) (list []*ty
 	if !blocking.IsTensor(result) && !isData(result) {
 		return nil, false
 	}
+	hosts := false
 	for p := range f.Sig.Params().Variables() {
-		if !isData(p.Type()) {
+		if !isData(p.Type()) && !blocking.IsTensor(p.Type()) {
 			return nil, false
 		}
+		hosts = hosts || blocking.IsTensor(p.Type())
 	}
-	hosts := false
 	for _, c := range f.Calls {
 		switch {
 		case c.Away || c.Dynamic || c.Target == f:
@@ -182,6 +183,10 @@ func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 			recv = c.Operand(tensorapi.Recv)
 		}
 		switch c.API.Kind {
+		case tensorapi.Op, tensorapi.View:
+			if c.Lib != tensorapi.Ours() || !AreSame(pkg, recv, l) {
+				return false
+			}
 		case tensorapi.Host, tensorapi.Meta, tensorapi.Pure:
 			if !AreSame(pkg, recv, l) {
 				return false

@@ -277,8 +277,8 @@ func inAny(f *blocking.Func, loops []*blocking.Loop, pos token.Pos) bool {
 	return slices.ContainsFunc(loops, func(l *blocking.Loop) bool { return f.InLoop(l, pos) })
 }
 
-// readAgain reports whether the same clock is read once more after a wait. The program then knows both
-// times, that of enqueueing and that of the work.
+// readAgain reports whether the same clock is read once more after a wait, and no other work is enqueued in between.
+// The program then knows both times, that of enqueueing and that of the work.
 func readAgain(f *blocking.Func, start *types.Var, read token.Pos) bool {
 	for _, c := range f.Calls {
 		v, again := f.Elapsed(c)
@@ -287,12 +287,23 @@ func readAgain(f *blocking.Func, start *types.Var, read token.Pos) bool {
 			continue
 		}
 		for _, s := range f.Calls {
-			if !s.Away && s.Syncs(token.NoPos) && f.Leads(read, s.Expr.Pos(), nil) && f.Leads(s.Expr.Pos(), again, nil) {
+			if !s.Away && s.Syncs(token.NoPos) && f.Leads(read, s.Expr.Pos(), nil) && f.Leads(s.Expr.Pos(), again, nil) && !worksBetween(f, read, again) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// worksBetween reports whether f enqueues anything between two readings of a clock, apart from what waits itself. Then
+// the second reading is about that work, too.
+func worksBetween(f *blocking.Func, read, again token.Pos) bool {
+	return slices.ContainsFunc(f.Calls, func(c *blocking.Call) bool {
+		isOperand := slices.ContainsFunc(f.Calls, func(s *blocking.Call) bool {
+			return s != c && s.Expr.Pos() <= c.Expr.Pos() && c.Expr.End() <= s.Expr.End() && s.Syncs(token.NoPos)
+		})
+		return !c.Away && !isOperand && c.Enqueues() && !c.Syncs(token.NoPos) && f.Leads(read, c.Expr.Pos(), nil) && f.Leads(c.Expr.Pos(), again, nil)
+	})
 }
 
 // inLoop reports whether the syntax at pos in f runs in a loop.

@@ -1,0 +1,182 @@
+package zerograd
+
+import (
+	_ "embed"
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/lint"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/analysis"
+)
+
+//go:embed doc.go
+var doc string
+
+// Analyzer is rule AT036.
+var Analyzer = rule.Analyzer()
+
+var rule = &lint.Rule{ID: "AT036", Package: "zerograd", Doc: doc, Check: check}
+
+func check(p *lint.Pass) {
+	var r *gradients
+	for _, f := range p.Funcs {
+		for _, c := range f.Calls {
+			if c.Away || !c.IsFunc("Tensor.Backward") {
+				continue
+			}
+			if r == nil {
+				r = newGradients(p.Package)
+			}
+			remedy, ok := r.addUp(c)
+			if !ok {
+				continue
+			}
+			p.Report(lint.Warning, analysis.Diagnostic{
+				Pos:     c.Expr.Pos(),
+				End:     c.Expr.End(),
+				Message: types.ExprString(c.Expr) + " adds to the gradients of all steps before, and nothing drops them; " + remedy,
+			})
+		}
+	}
+}
+
+// gradients says which gradients of a package are dropped.
+type gradients struct {
+	*blocking.Trainings
+	// zeroed are the optimisers that drop gradients. all reports whether others may be dropped as well: by a parameter,
+	// or by an optimiser that a function is given.
+	zeroed []*types.Var
+	all    bool
+}
+
+func newGradients(pkg *blocking.Package) *gradients {
+	r := &gradients{Trainings: pkg.Trainings()}
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if !c.IsFunc("Optimizer.Minimize") && (c.Callee == nil || c.Callee.Name() != "ZeroGrad") {
+				continue
+			}
+			v := receiver(pkg, c)
+			if v == nil || !blocking.IsOptimiser(v.Type()) || pkg.Params[v].Of != nil {
+				r.all = true
+				continue
+			}
+			r.zeroed = append(r.zeroed, v)
+		}
+	}
+	return r
+}
+
+// receiver returns the variable or field that c is a method of, or nil.
+func receiver(pkg *blocking.Package, c *blocking.Call) *types.Var {
+	recv := c.Operand(tensorapi.Recv)
+	if len(recv) != 1 {
+		return nil
+	}
+	return pkg.Variable(recv[0])
+}
+
+// addUp reports whether gradients are added to by c, a call of Backward, that nobody drops, and what to do about it.
+func (r *gradients) addUp(c *blocking.Call) (remedy string, ok bool) {
+	owner := c.In.Owner()
+	if r.all || !r.isRepeated(c, 0) {
+		return "", false
+	}
+	for f := range owner.Tree() {
+		for _, d := range f.Calls {
+			switch v := receiver(r.Package, d); {
+			case d.Away || v == nil:
+			case d.IsFunc("Optimizer.Step"):
+				if !r.isDropped(v) && !r.isOthers(v) && !r.isNew(v, c) {
+					name := types.ExprString(d.Operand(tensorapi.Recv)[0])
+					return "call " + name + ".ZeroGrad() before, or " + name + ".Minimize", true
+				}
+			case strings.HasSuffix(d.API.Name, ".Param).Set") && len(r.zeroed) == 0 && takesGradient(r.Package, d):
+				return "call ZeroGrad of each parameter after the step", true
+			}
+		}
+	}
+	return "", false
+}
+
+// takesGradient reports whether c sets a parameter to what is computed from its gradient.
+func takesGradient(pkg *blocking.Package, c *blocking.Call) bool {
+	found := false
+	for _, e := range c.Expr.Args {
+		ast.Inspect(e, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			d := pkg.Calls[call]
+			found = found || ok && d != nil && strings.HasSuffix(d.API.Name, ".Param).Grad")
+			return !found
+		})
+	}
+	return found
+}
+
+// isDropped reports whether the package drops the gradients of the parameters that the optimiser in v has.
+func (r *gradients) isDropped(v *types.Var) bool {
+	nets := r.NetworksOf(v)
+	return slices.ContainsFunc(r.zeroed, func(w *types.Var) bool {
+		others := r.NetworksOf(w)
+		return r.Root(w) == r.Root(v) || len(nets) == 0 || len(others) == 0 || slices.ContainsFunc(nets, func(n *types.Var) bool {
+			return slices.ContainsFunc(others, func(m *types.Var) bool { return r.Overlap(n, m) })
+		})
+	})
+}
+
+// isOthers reports whether others may drop the gradients: they can name the optimiser, or are given it.
+func (r *gradients) isOthers(v *types.Var) bool {
+	isMain := r.Pass.Pkg.Name() == "main"
+	if p := r.Params[v]; p.Of != nil && (p.Of.Lit != nil || !isMain && ast.IsExported(p.Of.Name)) || !isMain && v.Exported() {
+		return true
+	}
+	for _, f := range r.Funcs {
+		for _, c := range f.Calls {
+			if c.Target == nil && c.Lib == nil && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool {
+				w := r.Variable(e)
+				return w != nil && (w == v || r.Root(w) == r.Root(v))
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isNew reports whether a loop around c makes the optimiser in v anew.
+func (r *gradients) isNew(v *types.Var, c *blocking.Call) bool {
+	for l := range r.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Declares(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRepeated reports whether c runs again and again: in a loop, in a function that something calls so, or in one that
+// others may call.
+func (r *gradients) isRepeated(c *blocking.Call, depth int) bool {
+	if r.RunsInLoop(c.In, c) {
+		return true
+	}
+	owner := c.In.Owner()
+	if depth > 3 || owner.IsTest() {
+		return false
+	}
+	called := false
+	for _, f := range r.Funcs {
+		for _, d := range f.Calls {
+			if d.Target == owner {
+				called = true
+				if r.isRepeated(d, depth+1) {
+					return true
+				}
+			}
+		}
+	}
+	return !called && owner.Sig.Recv() != nil
+}
