@@ -32,6 +32,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/rebuilt"
 	"github.com/asyncgen/asyncgen/analysis/regrown"
 	"github.com/asyncgen/asyncgen/analysis/roundtrip"
+	"github.com/asyncgen/asyncgen/analysis/rowwise"
 	"github.com/asyncgen/asyncgen/analysis/sametensor"
 	"github.com/asyncgen/asyncgen/analysis/timing"
 	"github.com/asyncgen/asyncgen/analysis/unusedread"
@@ -76,6 +77,7 @@ var rules = []*analysis.Analyzer{
 	rebuilt.Analyzer,       // AT034
 	regrown.Analyzer,       // AT035
 	zerograd.Analyzer,      // AT036
+	rowwise.Analyzer,       // AT037
 }
 
 // FixSuite is the rules whose fixes are safe to apply without looking at them.

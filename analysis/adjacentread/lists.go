@@ -355,14 +355,16 @@ func iteratedBy(pkg *blocking.Package, l *blocking.Loop, v *types.Var) ast.Expr 
 	return nil
 }
 
-// isWaitedFor reports whether c's function has waited for all of the list before l, or before c if l is nil.
+// isWaitedFor reports whether c's function has waited for all of the list before l, or before c if l is nil. A wait
+// for all work doesn't count where the function asks for its error: it is for that.
 func isWaitedFor(pkg *blocking.Package, list ast.Expr, c *blocking.Call, l *blocking.Loop) bool {
 	text := types.ExprString(list)
 	return slices.ContainsFunc(c.In.Calls, func(d *blocking.Call) bool {
 		if d.Expr.End() > c.Expr.Pos() || l != nil && pkg.Contains(l, d.In, d.Expr.Pos()) {
 			return false
 		}
-		return d.API.Kind == tensorapi.WaitAll || d.API.Kind == tensorapi.Wait && slices.ContainsFunc(d.Operand(d.API.Arg), func(e ast.Expr) bool {
+		_, plain := d.Value().Parent().Node().(*ast.ExprStmt)
+		return d.API.Kind == tensorapi.WaitAll && plain || d.API.Kind == tensorapi.Wait && slices.ContainsFunc(d.Operand(d.API.Arg), func(e ast.Expr) bool {
 			return types.ExprString(e) == text
 		})
 	})

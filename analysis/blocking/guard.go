@@ -69,7 +69,7 @@ type Condition struct {
 //	}
 func (pkg *Package) GuardOf(f *Func, pos token.Pos, l *Loop) Guard {
 	fl := f.Flow()
-	conditions := append(pkg.ShortCircuits(pos), fl.Conditions(fl.BlockAt(pos))...)
+	conditions := append(withoutLoopCondition(pkg.ShortCircuits(pos), pos, l), fl.Conditions(fl.BlockAt(pos))...)
 	conditions = append(conditions, pollingLoops(pkg, pos)...)
 	conditions = slices.DeleteFunc(conditions, func(c Condition) bool { return isVerdict(pkg, c.Expr, pos) })
 	// What all steps of the loop have in common makes none of them rare.
@@ -81,6 +81,23 @@ func (pkg *Package) GuardOf(f *Func, pos token.Pos, l *Loop) Guard {
 		return Rarely
 	}
 	return guardUnder(pkg, conditions, f, pos, l)
+}
+
+// withoutLoopCondition removes operands of && in the condition of l itself: where one of them doesn't hold, the loop ends.
+//
+//	for i < n && x.At(i) > 0 { // i < n holds where x.At(i) runs, in all iterations
+func withoutLoopCondition(conditions []Condition, pos token.Pos, l *Loop) []Condition {
+	if l == nil {
+		return conditions
+	}
+	s, ok := l.Stmt.(*ast.ForStmt)
+	if !ok || s.Cond == nil || pos < s.Cond.Pos() || s.Cond.End() <= pos {
+		return conditions
+	}
+	if b, ok := ast.Unparen(s.Cond).(*ast.BinaryExpr); !ok || b.Op != token.LAND {
+		return conditions
+	}
+	return slices.DeleteFunc(conditions, func(c Condition) bool { return c.Holds })
 }
 
 // withoutStepping removes the conditions under which l takes all its steps of training. Code under the
@@ -473,12 +490,39 @@ func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 		}
 		return Rarely
 	}
+	if b, ok := ast.Unparen(e).(*ast.BinaryExpr); ok && isFinite(pkg, b, holds) {
+		return Always
+	}
 	// The condition itself reads: a rule reports that read, and not the one under the condition as
 	// well.
 	if readsTensorIn(pkg, l, e, depth) {
 		return byData
 	}
 	return Always
+}
+
+// isFinite reports whether the condition e, with the outcome holds, says that a tensor has no NaN or Inf. That is how it
+// should be in each iteration:
+//
+//	if x.IsNaN().Any().Item() != 0 {
+//		continue
+//	}
+func isFinite(pkg *Package, e *ast.BinaryExpr, holds bool) bool {
+	zero := pkg.Info.Types[e.Y].Value
+	if zero == nil || zero.Kind() != constant.Int && zero.Kind() != constant.Float || constant.Sign(zero) != 0 || e.Op != token.EQL && e.Op != token.NEQ {
+		return false
+	}
+	name := ""
+	ast.Inspect(e.X, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if c := pkg.Calls[call]; c != nil && (c.IsFunc("Tensor.IsNaN") || c.IsFunc("Tensor.IsInf") || c.IsFunc("Tensor.IsFinite")) {
+				name = c.Callee.Name()
+			}
+		}
+		return name == ""
+	})
+	isZero := (e.Op == token.EQL) == holds
+	return name != "" && isZero == (name != "IsFinite")
 }
 
 // isSpent reports whether the condition e, a variable, holds only once: where it holds, l sets it to
@@ -562,7 +606,7 @@ func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 		// The first few.
 		return l != nil && pkg.Counts(x, l) && (pkg.Info.Types[y].Value != nil || !pkg.Varies(y, l) && meansFew(nameOf(y)))
 	case token.GTR, token.GEQ:
-		if l != nil && isThreshold(pkg, y, e, l) && pkg.Counts(x, l) {
+		if l != nil && isThreshold(pkg, y, e, l) && pkg.Counts(x, l) || l != nil && isInterval(pkg, x, e.Pos(), l) {
 			return true
 		}
 		// The last few: i >= n-1, i+1 >= n.
@@ -755,6 +799,24 @@ func isThreshold(pkg *Package, e ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 		return moves
 	}
 	return false
+}
+
+// isInterval reports whether e is the time since something that l then sets to the time of now, as far as the names of
+// types tell: a duration, less a variable that l sets.
+//
+//	if e.At-last < time.Second {
+//		continue
+//	}
+//	last = e.At
+func isInterval(pkg *Package, e ast.Expr, pos token.Pos, l *Loop) bool {
+	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
+	if !ok || b.Op != token.SUB || pkg.Info.TypeOf(b).String() != "time.Duration" {
+		return false
+	}
+	v := pkg.Local(b.Y)
+	return v != nil && !l.Declares(v) && slices.ContainsFunc(pkg.Defs[v], func(d Def) bool {
+		return d.Kind == DefValue && d.Pos > pos && pkg.Contains(l, d.In, d.Pos) && types.ExprString(d.Value) == types.ExprString(b.X)
+	})
 }
 
 // fills reports whether x == nil asks for a place that is filled once and kept, like a cache:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/edge"
 )
 
 // Which loops are worth a finding. A wait in a loop over batches stops the device once per batch; one
@@ -109,7 +110,7 @@ func (pkg *Package) assignsField(l *Loop, recv *types.Var) bool {
 		for cur := range f.Cur.Preorder((*ast.AssignStmt)(nil)) {
 			for _, lhs := range cur.Node().(*ast.AssignStmt).Lhs {
 				sel, ok := ast.Unparen(lhs).(*ast.SelectorExpr)
-				if ok && pkg.Local(sel.X) == base && pkg.HoldsTensors(pkg.Info.TypeOf(lhs)) && (in == nil || pkg.Contains(in, pkg.FuncAt(cur), lhs.Pos())) {
+				if ok && pkg.Local(sel.X) == base && pkg.HoldsTensors(pkg.Info.TypeOf(lhs)) && pkg.isUsedIn(pkg.Variable(sel), l) && (in == nil || pkg.Contains(in, pkg.FuncAt(cur), lhs.Pos())) {
 					return true
 				}
 			}
@@ -120,6 +121,20 @@ func (pkg *Package) assignsField(l *Loop, recv *types.Var) bool {
 		return d.Target != nil && d.Target.Sig.Recv() != nil && slices.ContainsFunc(d.Operand(tensorapi.Recv), func(e ast.Expr) bool { return pkg.Local(e) == recv }) &&
 			sets(d.Target, d.Target.Sig.Recv(), nil)
 	})
+}
+
+// isUsedIn reports whether l uses the field v, by itself or by functions that it calls, other than to set it.
+func (pkg *Package) isUsedIn(v *types.Var, l *Loop) bool {
+	for use := range pkg.UsesInPackage(v) {
+		cur := use
+		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
+			cur = use.Parent()
+		}
+		if f := pkg.FuncAt(use); !syntax.IsTarget(cur) && f != nil && (pkg.Contains(l, f, use.Node().Pos()) || pkg.CalledFrom(l, f)) {
+			return true
+		}
+	}
+	return false
 }
 
 // recurs reports whether the call is the recursion that makes the whole body of l's function a loop.
@@ -225,7 +240,7 @@ func (c *Call) Steps() bool {
 		return c.Summary().Steps || c.anyArg(func(s *Summary) bool { return s.Steps }) || c.anyLit((*Call).Steps)
 	}
 	switch c.Callee.Name() {
-	case "Backward", "ZeroGrad", "SetRate", "Seed", "Restore", "Sync", "Changing":
+	case "Backward", "ZeroGrad", "SetRate", "Seed", "Restore", "Sync", "Swap", "Changing":
 		return false
 	case "Set":
 		return strings.HasSuffix(c.API.Name, ".Param).Set") && !begins(c)

@@ -38,6 +38,13 @@ func check(p *lint.Pass) {
 			Related: g.Loop.Related(),
 		})
 	}
+	for _, call := range lastOnly(p.Package) {
+		p.Report(lint.Warning, analysis.Diagnostic{
+			Pos:     call.Pos(),
+			End:     call.End(),
+			Message: types.ExprString(call.Args[0]) + " keeps all, and only the last is used; keep that one in a variable",
+		})
+	}
 	for _, call := range unread(p.Package) {
 		p.Report(lint.Warning, analysis.Diagnostic{
 			Pos:     call.Pos(),
@@ -150,6 +157,60 @@ func unread(pkg *blocking.Package) []*ast.CallExpr {
 	}
 	slices.SortFunc(list, func(x, y *ast.CallExpr) int { return cmp.Compare(x.Pos(), y.Pos()) })
 	return list
+}
+
+// lastOnly lists the appends, in loops, of tensors or of states of networks to local lists of which only the last element
+// is ever used.
+//
+//	kept = append(kept, nn.Snapshot(net))
+//	...
+//	kept[len(kept)-1].Restore()
+func lastOnly(pkg *blocking.Package) []*ast.CallExpr {
+	var list []*ast.CallExpr
+	for v, defs := range pkg.Defs {
+		elem := syntax.ElementType(v.Type())
+		if isShared(pkg, v) || elem == nil || !pkg.HoldsTensors(elem) && !isState(elem) || pkg.Params[v].Of != nil || isNamedResult(pkg, v, defs) {
+			continue
+		}
+		var calls []*ast.CallExpr
+		other := false
+		for _, d := range defs {
+			switch call := pkg.SelfAppend(v, d); {
+			case call != nil && d.In != nil && isKept(pkg, v, d):
+				calls = append(calls, call)
+			case d.Kind != blocking.DefValue || d.Value != nil && !isEmpty(pkg, d.Value):
+				other = true
+			}
+		}
+		if len(calls) > 0 && !other && isOnlyLast(pkg, v, defs) {
+			list = append(list, calls...)
+		}
+	}
+	slices.SortFunc(list, func(x, y *ast.CallExpr) int { return cmp.Compare(x.Pos(), y.Pos()) })
+	return list
+}
+
+// isState recognises the type of what nn.Snapshot returns, which keeps the tensors of a network.
+func isState(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == "State" && named.Obj().Pkg() != nil && blocking.Libraries().Owner(named.Obj().Pkg().Path()) != nil
+}
+
+// isOnlyLast reports whether all that becomes of the local list v is that it grows, that it is asked for its length, and
+// that its last element is used, which it is.
+func isOnlyLast(pkg *blocking.Package, v *types.Var, defs []blocking.Def) bool {
+	i := slices.IndexFunc(defs, func(d blocking.Def) bool { return d.In != nil })
+	used := false
+	for use := range pkg.UsesOf(v, defs[i].In) {
+		if x, ok := use.Parent().Node().(*ast.IndexExpr); ok && types.ExprString(x.Index) == "len("+v.Name()+") - 1" && !syntax.IsTarget(use.Parent()) {
+			used = true
+			continue
+		}
+		if !syntax.IsTarget(use) && !isAppended(pkg, use, v) && !isCounted(pkg, use) {
+			return false
+		}
+	}
+	return used
 }
 
 // isNamedResult reports whether v, which has the given assignments, is a result of a function, which callers get.

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
@@ -70,9 +71,12 @@ func remakes(f *blocking.Func) []remake {
 	return list
 }
 
-// isCheap reports whether c is one pass over one tensor, to shift a bound or scale a factor. That is often clearest where
-// it is.
+// isCheap reports whether c is one pass over one tensor, to shift a bound or scale a factor, or the number that SetIndex
+// puts into a tensor. That is often clearest where it is.
 func isCheap(pkg *blocking.Package, c *blocking.Call) bool {
+	if outer := pkg.Calls[syntax.AsCall(parentOf(c))]; outer != nil && outer.IsFunc("Tensor.SetIndex") && strings.HasSuffix(c.API.Name, "/tensor.Scalar") {
+		return true
+	}
 	if c.API.Kind != tensorapi.Op || converts(pkg, c) {
 		return false
 	}
@@ -85,6 +89,12 @@ func isCheap(pkg *blocking.Package, c *blocking.Call) bool {
 		}
 	}
 	return tensors <= 1 && !made
+}
+
+// parentOf returns the expression that c is an operand of.
+func parentOf(c *blocking.Call) ast.Expr {
+	e, _ := c.Value().Parent().Node().(ast.Expr)
+	return syntax.OrNil(e)
 }
 
 // computes reports whether c is an operation of our library on tensors alone, whose result depends on nothing else.

@@ -25,6 +25,16 @@ var rule = &lint.Rule{ID: "AT035", Package: "regrown", Doc: doc, Values: true, C
 
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
+		for _, c := range f.Calls {
+			if l := changesCell(f.Package, c); l != nil {
+				p.Report(lint.Warning, analysis.Diagnostic{
+					Pos:     c.Expr.Pos(),
+					End:     c.Expr.End(),
+					Message: types.ExprString(c.Operand(tensorapi.Recv)[0]) + " is copied in each iteration to change one element; change the elements on the host, or all at once with ScatterAdd",
+					Related: l.Related(),
+				})
+			}
+		}
 		for _, r := range regrowths(f) {
 			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos:     r.Call.Expr.Pos(),
@@ -34,6 +44,35 @@ func check(p *lint.Pass) {
 			})
 		}
 	}
+}
+
+// changesCell returns the loop in which c copies a tensor to change one element of it, if the copy takes the tensor's
+// place; or nil.
+//
+//	x = x.SetIndex(y, tensor.At(i), tensor.At(j))
+func changesCell(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
+	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+	if !ok || c.Away || !c.IsFunc("Tensor.SetIndex") || len(assign.Lhs) != 1 || len(c.Expr.Args) < 3 ||
+		types.ExprString(assign.Lhs[0]) != types.ExprString(c.Operand(tensorapi.Recv)[0]) {
+		return nil
+	}
+	for _, e := range c.Expr.Args[1:] {
+		if d := pkg.Calls[syntax.AsCall(e)]; d == nil || d.Callee == nil || d.Callee.Name() != "At" {
+			return nil
+		}
+	}
+	v := pkg.Variable(assign.Lhs[0])
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Small {
+			continue
+		}
+		if v != nil && l.Stmt != nil && (v.IsField() || !l.Declares(v)) && pkg.GuardOf(c.In, c.Expr.Pos(), l) == blocking.Always &&
+			slices.ContainsFunc(c.Expr.Args[1:], func(e ast.Expr) bool { return pkg.Varies(e, l) }) {
+			return l
+		}
+		break
+	}
+	return nil
 }
 
 // A regrowth is a call that copies a tensor to add a piece to it. It is in a loop, or in a method that

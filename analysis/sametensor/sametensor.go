@@ -70,7 +70,7 @@ func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused, answer bool) 
 		isNew(p.Package, x, y) || isNew(p.Package, y, x):
 		severity = lint.Warning
 		says = "compares two tensors that are never the same one"
-	case answer, correspond(p.Package, x, y), expected(p, n, x, y), isFound(p.Package, n, x, y), isFound(p.Package, n, y, x):
+	case answer, isOfBefore(p.Package, n, x, y), isOfBefore(p.Package, n, y, x), correspond(p.Package, x, y), expected(p, n, x, y), isFound(p.Package, n, x, y), isFound(p.Package, n, y, x):
 		severity = lint.Warning
 	}
 	report(p, severity, n, text+" "+says)
@@ -129,6 +129,28 @@ func expected(p *lint.Pass, n ast.Node, x, y ast.Expr) bool {
 		})
 	}
 	return false
+}
+
+// isOfBefore reports whether old is a variable that was set to field, that of a struct, before a call which is given the
+// struct, and the function returns the comparison. It asks whether the call has changed the values.
+//
+//	before := s.x
+//	s.step()
+//	return s.x == before
+func isOfBefore(pkg *blocking.Package, n ast.Expr, field, old ast.Expr) bool {
+	sel, ok := ast.Unparen(field).(*ast.SelectorExpr)
+	d := pkg.Defs[pkg.Local(old)]
+	cur, found := pkg.Cursor(n.Pos())
+	if !ok || !found || len(d) != 1 || d[0].Kind != blocking.DefValue || types.ExprString(d[0].Value) != types.ExprString(sel) {
+		return false
+	}
+	f := pkg.FuncAt(cur)
+	returned := slices.ContainsFunc(f.Returns, func(r *ast.ReturnStmt) bool { return len(r.Results) == 1 && ast.Unparen(r.Results[0]) == n })
+	return returned && !meansHandles(f.Name) && slices.ContainsFunc(f.Calls, func(c *blocking.Call) bool {
+		return d[0].Pos < c.Expr.Pos() && c.Expr.Pos() < n.Pos() && c.Enqueues() && slices.ContainsFunc(c.AllOperands(), func(e ast.Expr) bool {
+			return types.ExprString(e) == types.ExprString(sel.X)
+		})
+	})
 }
 
 // isFound reports whether elem is what a loop goes through, wanted is a tensor that the function is given, and the

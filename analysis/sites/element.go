@@ -424,6 +424,11 @@ func isListed(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 		return len(d) == 1 && d[0].Kind == blocking.DefElem && d[0].Value == s.X
 	case *ast.IndexExpr:
 		return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e.X, l) && pkg.Counts(e.Index, l)
+	case *ast.SelectorExpr: // of a list of structs
+		s, ok := l.Stmt.(*ast.RangeStmt)
+		d := pkg.Defs[pkg.Local(e.X)]
+		return ok && IsInteger(pkg.Info.TypeOf(e)) && !syntax.IsFunc(pkg.Info.TypeOf(s.X)) && !syntax.IsChan(pkg.Info.TypeOf(s.X)) &&
+			len(d) == 1 && d[0].Kind == blocking.DefElem && d[0].Value == s.X
 	}
 	return false
 }

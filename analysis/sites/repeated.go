@@ -150,8 +150,8 @@ func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 	for _, v := range candidates(pkg, d) {
 		enqueues = enqueues || v.Summary().Enqueues
 		switch {
-		case len(v.Summary().Waits) == 0:
-			quiet = true
+		case !slices.ContainsFunc(v.Summary().Waits, func(w blocking.Wait) bool { return !w.Guarded }):
+			quiet = true // or it waits now and then
 		case v.Fn == nil:
 			return nil
 		default:

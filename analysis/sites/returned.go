@@ -10,6 +10,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/inspector"
 )
 
 // A Return is a read in a loop whose value goes back to the device. The loop doesn't compute what is
@@ -68,8 +69,14 @@ func Detours(p *lint.Pass) []Return {
 			continue
 		}
 		for _, c := range f.Calls {
-			if c.Away || IsAllowed(c) || Innermost(p.Package, c) != nil || p.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always ||
-				!syntax.IsNumeric(typeOf(p.Package, c.Expr)) || slices.ContainsFunc(Of(p), func(s *Site) bool { return s.Call == c.Expr }) {
+			if c.Away || IsAllowed(c) || Innermost(p.Package, c) != nil || p.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always {
+				continue
+			}
+			if isMapped(p.Package, c) {
+				list = append(list, Return{Call: c, Name: p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead})})
+				continue
+			}
+			if !syntax.IsNumeric(typeOf(p.Package, c.Expr)) || slices.ContainsFunc(Of(p), func(s *Site) bool { return s.Call == c.Expr }) {
 				continue
 			}
 			waits := p.Waits(c)
@@ -80,6 +87,87 @@ func Detours(p *lint.Pass) []Return {
 		}
 	}
 	return list
+}
+
+// isMapped reports whether c reads all elements of a tensor, and its function does nothing with them but to go through
+// them one after the other, with arithmetic, to sum or change them in place, and to make a tensor of them. Operations
+// on tensors do all that on the device.
+//
+//	v := x.Float32s()
+//	for i := range v {
+//		v[i] *= 2
+//	}
+//	return tensor.From(v)
+func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
+	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+	if !ok || c.API.Kind != tensorapi.Read || c.Lib != tensorapi.Ours() || len(assign.Lhs) != 1 || len(c.Expr.Args) > 0 || !pkg.Fresh(c.Operand(tensorapi.Recv)[0], c.In, c.In.WholeLoop()) && !isOfParam(pkg, c.Operand(tensorapi.Recv)[0], c.In) {
+		return false
+	}
+	v := pkg.Local(assign.Lhs[0])
+	if v == nil || syntax.ElementType(v.Type()) == nil || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.Kind == blocking.DefValue && d.Value != c.Expr }) {
+		return false
+	}
+	made, looped := false, false
+	for use := range pkg.UsesOf(v, c.In) {
+		if syntax.IsTarget(use) {
+			continue
+		}
+		switch n := use.Parent().Node().(type) {
+		case *ast.RangeStmt:
+			if !onlyComputes(pkg, n.Body, v) {
+				return false
+			}
+			looped = true
+		case *ast.IndexExpr:
+			if n.X != use.Node() || !isKeyIn(pkg, use, n.Index, v) {
+				return false
+			}
+		case *ast.CallExpr:
+			switch {
+			case syntax.IsBuiltin(pkg.Info, n, "len"):
+			case isHost(pkg, n):
+				_, returned := use.Parent().Parent().Node().(*ast.ReturnStmt)
+				made = made || returned
+			default:
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return made && looped
+}
+
+// isKeyIn reports whether index is the key of a loop around the use that ranges over v.
+func isKeyIn(pkg *blocking.Package, use inspector.Cursor, index ast.Expr, v *types.Var) bool {
+	for cur := range use.Enclosing((*ast.RangeStmt)(nil)) {
+		n := cur.Node().(*ast.RangeStmt)
+		return n.Key != nil && pkg.Local(n.X) == v && pkg.Local(index) != nil && pkg.Local(index) == pkg.Variable(n.Key)
+	}
+	return false
+}
+
+// onlyComputes reports whether a loop over the list v consists of assignments, perhaps under conditions, that compute
+// with numbers and functions of package math, and index no other list.
+func onlyComputes(pkg *blocking.Package, body *ast.BlockStmt, v *types.Var) bool {
+	ok := true
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case nil, *ast.BlockStmt, *ast.AssignStmt, *ast.IncDecStmt, *ast.IfStmt, *ast.Ident, *ast.BasicLit, *ast.BinaryExpr, *ast.UnaryExpr, *ast.ParenExpr:
+		case *ast.SelectorExpr:
+			return false
+		case *ast.IndexExpr:
+			ok = ok && pkg.Local(n.X) == v
+		case *ast.CallExpr:
+			tv := pkg.Info.Types[n.Fun]
+			c := pkg.Calls[n]
+			ok = ok && (tv.IsType() || tv.IsBuiltin() && !syntax.IsBuiltin(pkg.Info, n, "append") || c != nil && c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "math")
+		default:
+			ok = false
+		}
+		return ok
+	})
+	return ok
 }
 
 // takesAndMakes reports whether f returns tensors, and is given some, by itself or in its receiver. A method without
