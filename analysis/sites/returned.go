@@ -100,11 +100,16 @@ func Detours(p *lint.Pass) []Return {
 //	return tensor.From(v)
 func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
 	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-	if !ok || c.API.Kind != tensorapi.Read || c.Lib != tensorapi.Ours() || len(assign.Lhs) != 1 || len(c.Expr.Args) > 0 || !pkg.Fresh(c.Operand(tensorapi.Recv)[0], c.In, c.In.WholeLoop()) && !isOfParam(pkg, c.Operand(tensorapi.Recv)[0], c.In) {
+	if !ok || c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() || len(assign.Lhs) != 1 || len(c.Expr.Args) > 0 {
+		return false
+	}
+	if of := c.Operand(tensorapi.Recv)[0]; !pkg.Fresh(of, c.In, c.In.WholeLoop()) && !isOfParam(pkg, of, c.In) {
 		return false
 	}
 	v := pkg.Local(assign.Lhs[0])
-	if v == nil || syntax.ElementType(v.Type()) == nil || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.Kind == blocking.DefValue && d.Value != c.Expr }) {
+	if v == nil || syntax.ElementType(v.Type()) == nil || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		return d.Kind == blocking.DefValue && d.Value != c.Expr && types.Identical(pkg.Info.TypeOf(d.Value), v.Type())
+	}) {
 		return false
 	}
 	made, looped := false, false

@@ -18,7 +18,7 @@ type small struct{ w *tensor.Tensor }
 
 func (s small) Loss(b Batch) *tensor.Tensor { return batch.Loss(s.w, b) }
 func (s small) Score(b Batch) float64       { return s.Loss(b).Item() }
-func (s small) Log(i int, t *tensor.Tensor) { show(t) }
+func (s small) Log(i int, t *tensor.Tensor) { show(t) } // want `show waits`
 func (s small) Each(n int, f func(int))     { batch.Each(n, f) }
 
 type large struct{ w *tensor.Tensor }

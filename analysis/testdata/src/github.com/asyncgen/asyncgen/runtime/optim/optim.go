@@ -18,3 +18,4 @@ func (o *Optimizer) SetRate(to float64) {}
 
 func (o *Optimizer) Minimize(loss *tensor.Tensor) {}
 func (o *Optimizer) Step()                        {}
+func (o *Optimizer) ZeroGrad()                    {}

@@ -19,6 +19,18 @@ func (t *Tensor) Int64s() []int64                        { return nil }
 
 func (p *Param) Frozen() *Param { return nil }
 func (p *Param) Grad() *Tensor  { return nil }
+func (p *Param) ZeroGrad()      {}
+
+func RandnLike(t *Tensor) *Tensor { return nil }
+
+func (t *Tensor) Solve(y *Tensor) *Tensor                     { return nil }
+func (t *Tensor) IsNaN() *Tensor                              { return nil }
+func (t *Tensor) Any(axes ...int) *Tensor                     { return nil }
+func (t *Tensor) SetIndex(value *Tensor, at ...Index) *Tensor { return nil }
+
+type Index struct{ _ int }
+
+func At(i int) Index { return Index{} }
 
 // What depends on values, and operations with numbers.
 
