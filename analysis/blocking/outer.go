@@ -106,20 +106,24 @@ func repeats(pkg *Package, d *Call, l *Loop) bool {
 // assignsField reports whether l assigns a field with tensors of the receiver recv of its function, by itself or by a
 // method that it calls.
 func (pkg *Package) assignsField(l *Loop, recv *types.Var) bool {
-	sets := func(f *Func, base *types.Var, in *Loop) bool {
-		for cur := range f.Cur.Preorder((*ast.AssignStmt)(nil)) {
-			for _, lhs := range cur.Node().(*ast.AssignStmt).Lhs {
-				sel, ok := ast.Unparen(lhs).(*ast.SelectorExpr)
-				if ok && pkg.Local(sel.X) == base && pkg.HoldsTensors(pkg.Info.TypeOf(lhs)) && pkg.isUsedIn(pkg.Variable(sel), l) && (in == nil || pkg.Contains(in, pkg.FuncAt(cur), lhs.Pos())) {
-					return true
-				}
+	return pkg.setsField(l.Func, recv, l, 0)
+}
+
+// setsField reports whether f assigns a field with tensors of what is in base, by itself or by methods of base that it
+// calls, and l uses the field. If f is l's function, only what is in l counts. Depth bounds the methods.
+func (pkg *Package) setsField(f *Func, base *types.Var, l *Loop, depth int) bool {
+	for cur := range f.Cur.Preorder((*ast.AssignStmt)(nil)) {
+		for _, lhs := range cur.Node().(*ast.AssignStmt).Lhs {
+			sel, ok := ast.Unparen(lhs).(*ast.SelectorExpr)
+			if ok && pkg.Local(sel.X) == base && pkg.HoldsTensors(pkg.Info.TypeOf(lhs)) && pkg.isUsedIn(pkg.Variable(sel), l) && (f != l.Func || pkg.Contains(l, pkg.FuncAt(cur), lhs.Pos())) {
+				return true
 			}
 		}
-		return false
 	}
-	return sets(l.Func, recv, l) || pkg.Any(l, func(d *Call) bool {
-		return d.Target != nil && d.Target.Sig.Recv() != nil && slices.ContainsFunc(d.Operand(tensorapi.Recv), func(e ast.Expr) bool { return pkg.Local(e) == recv }) &&
-			sets(d.Target, d.Target.Sig.Recv(), nil)
+	return depth < 3 && slices.ContainsFunc(f.Calls, func(d *Call) bool {
+		return d.Target != nil && d.Target != f && d.Target.Sig.Recv() != nil && (f != l.Func || pkg.Contains(l, f, d.Expr.Pos())) &&
+			slices.ContainsFunc(d.Operand(tensorapi.Recv), func(e ast.Expr) bool { return pkg.Local(e) == base }) &&
+			pkg.setsField(d.Target, d.Target.Sig.Recv(), l, depth+1)
 	})
 }
 

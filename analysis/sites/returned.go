@@ -106,8 +106,8 @@ func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
 	if of := c.Operand(tensorapi.Recv)[0]; !pkg.Fresh(of, c.In, c.In.WholeLoop()) && !isOfParam(pkg, of, c.In) {
 		return false
 	}
-	v := pkg.Local(assign.Lhs[0])
-	if v == nil || syntax.ElementType(v.Type()) == nil || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+	v := pkg.Variable(assign.Lhs[0])
+	if v == nil || v.IsField() || syntax.ElementType(v.Type()) == nil || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
 		return d.Kind == blocking.DefValue && d.Value != c.Expr && types.Identical(pkg.Info.TypeOf(d.Value), v.Type())
 	}) {
 		return false

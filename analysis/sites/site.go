@@ -396,7 +396,17 @@ func IsOutside(c *blocking.Call) bool {
 	case "encoding/binary", "io":
 		return name == "Read" || name == "ReadFull" || name == "ReadAtLeast"
 	}
-	return false
+	return c.Dynamic && isReader(fn)
+}
+
+// isReader recognises the method of an interface that fills a list of numbers, like that of io.Reader: samples of a
+// microphone, frames of a camera.
+//
+//	Read(buf []float32) (int, error)
+func isReader(fn *types.Func) bool {
+	params, results := fn.Signature().Params(), fn.Signature().Results()
+	return strings.HasPrefix(fn.Name(), "Read") && params.Len() == 1 && isNumbers(params.At(0).Type()) &&
+		results.Len() == 2 && syntax.IsNumeric(results.At(0).Type()) && syntax.IsError(results.At(1).Type())
 }
 
 // convertsFiles reports whether l reads a file and writes one in each iteration, by itself or by functions of the
