@@ -36,6 +36,9 @@
 //		}
 //	}
 //
+// In lists that a function only appends to, to ask for the last element, all others are kept for
+// nothing. This is reported as well, also of the states of networks that nn.Snapshot returns.
+//
 // Silent: loops over lists and ranges of numbers, and loops that a counter, a value or the end of
 // the input ends. What these collect is bounded by the number of their iterations.
 //

@@ -21,10 +21,17 @@
 // In a loop with steps of training it reports averages of parameters in any list, whoever reads the
 // list: the steps change what a gradient would be of.
 //
-// It also reports networks whose gradients nothing uses, as that for the targets in reinforcement
-// learning: the package sets their parameters to those of another network, or to averages of both,
-// and gives them to no optimiser. The finding is at what such a network computes, if Backward or
-// Minimize follows it.
+// It also reports what networks compute whose gradients nothing uses:
+//
+//   - networks that follow another one, as that for the targets in reinforcement learning: the package
+//     sets their parameters to those of the other network, or to averages of both, gives them to no
+//     optimiser, and differentiates what they compute;
+//   - networks that a step differentiates and whose optimisers don't have them, as the generator of a
+//     GAN when its critic is trained. A network that stands between the loss and the one that is
+//     trained has to be differentiated;
+//   - fields of a module with the tag nn:"-", by Forward of the module;
+//   - networks that the package trains, where a loop over data only reads values from what they
+//     compute. Beside the history that costs, Dropout is at work there.
 //
 // If the loop calls Backward or Minimize on the part of a sum, that releases most of the history,
 // and a small record is left of each iteration. This is reported as well: it grows for as long as

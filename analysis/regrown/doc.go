@@ -28,6 +28,9 @@
 //	}
 //	all := tensor.Concat(0, parts...)
 //
+// An element that SetIndex changes costs a copy of the whole tensor, too. It is reported if the copy
+// takes the tensor's place, in each iteration.
+//
 // Silent: loops that keep what there is after each iteration, or begin anew now and then; loops of at
 // most four iterations; windows that drop as much as is added; calls under conditions that rarely hold;
 // methods that also use the field.

@@ -13,8 +13,9 @@
 // them, by the loop or by a function.
 //
 // A function that maps tensors to tensors is reported outside of loops, too, if it reads a number
-// and does nothing with it but to compute with tensors by operations such as MulScalar. Whoever
-// calls it expects that it returns at once.
+// and does nothing with it but to compute with tensors by operations such as MulScalar, or if it
+// reads all elements, goes through them with arithmetic, and returns a tensor of them. Whoever calls
+// it expects that it returns at once.
 //
 // The method Forward of a module runs in each step of what has the module, so a read there is
 // reported without a loop: by this rule if its value goes back, by AT005 if it decides something,

@@ -51,7 +51,7 @@ func (a *average) sums() {
 }
 
 func rounded(t *tensor.Tensor) *tensor.Tensor {
-	list := t.Float32s()
+	list := t.Float32s() // want `round trip: t.Float32s\(\) waits`
 	for i, x := range list {
 		list[i] = float32(math.Round(float64(x)))
 	}

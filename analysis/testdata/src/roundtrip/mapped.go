@@ -1,0 +1,39 @@
+package roundtrip
+
+import (
+	"math"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func mapped(x *tensor.Tensor) *tensor.Tensor {
+	v := x.Float32s() // want `round trip: x.Float32s\(\) waits for the device, and its value only goes back into tensor operations; use the tensor itself \[AT003\]`
+	top := float32(1e-9)
+	for _, e := range v {
+		top = max(top, e, -e)
+	}
+	for i := range v {
+		v[i] = float32(math.Sqrt(float64(v[i] / top)))
+	}
+	return tensor.From(v)
+}
+
+// Silent.
+
+func mixedUp(x *tensor.Tensor) *tensor.Tensor {
+	v := x.Float32s()
+	for i := range v {
+		if i > 0 {
+			v[i] += v[i-1]
+		}
+	}
+	return tensor.From(v)
+}
+
+func askedEach(x *tensor.Tensor, ask func(float32) float32) *tensor.Tensor {
+	v := x.Float32s()
+	for i := range v {
+		v[i] = ask(v[i])
+	}
+	return tensor.From(v)
+}

@@ -1,0 +1,45 @@
+package severity
+
+import "github.com/asyncgen/asyncgen/runtime/tensor"
+
+type swarm struct{ x, v *tensor.Tensor }
+
+func (s *swarm) step() { s.x = s.x.Add(s.v) }
+
+// rests asks whether a step leaves everything where it was.
+func (s *swarm) rests() bool {
+	before := s.x
+	s.step()
+	return s.x == before // want `s.x == before compares two tensors by identity, not by value`
+}
+
+func (s *swarm) sharesHandle() bool {
+	before := s.x
+	s.step()
+	return s.x == before
+}
+
+// A bound is often clearest where it is, and so is the number that SetIndex puts into a tensor.
+func bounded(xs []*tensor.Tensor, lo *tensor.Tensor) (ys []*tensor.Tensor) {
+	for _, x := range xs {
+		y := x.Add(lo.SubScalar(0.1))
+		y = y.Add(lo.Add(lo)) // want `lo.Add\(lo\) makes the same tensor`
+		ys = append(ys, y)
+	}
+	return ys
+}
+
+// A microphone, or whatever it is, gives samples at its own pace.
+type microphone interface {
+	Read(samples []float32) (int, error)
+}
+
+func listen(m microphone, w *tensor.Tensor, hear func(float64)) error {
+	buf := make([]float32, 512)
+	for {
+		if _, err := m.Read(buf); err != nil {
+			return err
+		}
+		hear(tensor.From(buf).Mul(w).Sum().Item())
+	}
+}
