@@ -72,7 +72,7 @@
 //	analysis/sametensor      AT033: tensors compared by identity
 //	analysis/rebuilt         AT034: a graph or plan built in each iteration
 //	analysis/regrown         AT035: a tensor that is copied to grow in each iteration
-//	analysis/zerograd        AT036: gradients of all steps add up
+//	analysis/addedgrad       AT036: gradients of all steps add up
 //	analysis/rowwise         AT037: one row after the other of what takes a batch
 //	analysis                 the suite of rules, alone and as a tool of go vet and go fix
 //	gen/internal/facts       what functions of the standard library do

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/asyncgen/asyncgen/analysis/addedgrad"
 	"github.com/asyncgen/asyncgen/analysis/adjacentread"
 	"github.com/asyncgen/asyncgen/analysis/benchmark"
 	"github.com/asyncgen/asyncgen/analysis/deferredread"
@@ -37,7 +38,6 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/timing"
 	"github.com/asyncgen/asyncgen/analysis/unusedread"
 	"github.com/asyncgen/asyncgen/analysis/valueshape"
-	"github.com/asyncgen/asyncgen/analysis/zerograd"
 	"golang.org/x/tools/go/analysis"
 )
 
@@ -76,7 +76,7 @@ var rules = []*analysis.Analyzer{
 	sametensor.Analyzer,    // AT033
 	rebuilt.Analyzer,       // AT034
 	regrown.Analyzer,       // AT035
-	zerograd.Analyzer,      // AT036
+	addedgrad.Analyzer,     // AT036
 	rowwise.Analyzer,       // AT037
 }
 

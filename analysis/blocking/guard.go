@@ -83,7 +83,8 @@ func (pkg *Package) GuardOf(f *Func, pos token.Pos, l *Loop) Guard {
 	return guardUnder(pkg, conditions, f, pos, l)
 }
 
-// withoutLoopCondition removes operands of && in the condition of l itself: where one of them doesn't hold, the loop ends.
+// withoutLoopCondition removes operands of && in the condition of l itself: where one of them doesn't hold, the loop
+// ends.
 //
 //	for i < n && x.At(i) > 0 { // i < n holds where x.At(i) runs, in all iterations
 func withoutLoopCondition(conditions []Condition, pos token.Pos, l *Loop) []Condition {
@@ -501,8 +502,8 @@ func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int)
 	return Always
 }
 
-// isFinite reports whether the condition e, with the outcome holds, says that a tensor has no NaN or Inf. That is how it
-// should be in each iteration:
+// isFinite reports whether the condition e, with the outcome holds, says that a tensor has no NaN or Inf. That is how
+// it should be in each iteration:
 //
 //	if x.IsNaN().Any().Item() != 0 {
 //		continue

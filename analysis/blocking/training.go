@@ -123,10 +123,18 @@ func (t *Trainings) networks(e ast.Expr, nets *[]*types.Var, depth int) bool {
 	return false
 }
 
-// Root returns the variable that v has its only value from, or v.
+// Root returns the variable that v has its only value from, also by the only call of a function, or v.
 func (t *Trainings) Root(v *types.Var) *types.Var {
 	for range 5 {
 		d := t.Defs[v]
+		if p := t.Params[v]; p.Of != nil && len(d) == 0 {
+			callers := t.callers()[p.Of]
+			if len(callers) != 1 || len(callers[0].Operand(p.Operand)) != 1 || t.Variable(callers[0].Operand(p.Operand)[0]) == nil {
+				break
+			}
+			v = t.Variable(callers[0].Operand(p.Operand)[0])
+			continue
+		}
 		if len(d) != 1 || d[0].Kind != DefValue || d[0].Index != 0 || d[0].Value == nil {
 			break
 		}

@@ -159,8 +159,8 @@ func unread(pkg *blocking.Package) []*ast.CallExpr {
 	return list
 }
 
-// lastOnly lists the appends, in loops, of tensors or of states of networks to local lists of which only the last element
-// is ever used.
+// lastOnly lists the appends, in loops, of tensors or of states of networks to local lists of which only the last
+// element is ever used.
 //
 //	kept = append(kept, nn.Snapshot(net))
 //	...
@@ -196,8 +196,8 @@ func isState(t types.Type) bool {
 	return ok && named.Obj().Name() == "State" && named.Obj().Pkg() != nil && blocking.Libraries().Owner(named.Obj().Pkg().Path()) != nil
 }
 
-// isOnlyLast reports whether all that becomes of the local list v is that it grows, that it is asked for its length, and
-// that its last element is used, which it is.
+// isOnlyLast reports whether all that becomes of the local list v is that it grows, that it is asked for its length,
+// and that its last element is used, which it is.
 func isOnlyLast(pkg *blocking.Package, v *types.Var, defs []blocking.Def) bool {
 	i := slices.IndexFunc(defs, func(d blocking.Def) bool { return d.In != nil })
 	used := false

@@ -37,7 +37,7 @@ func untrained(pkg *blocking.Package, found []keeping) (list []keeping) {
 			switch fate := pkg.FateAt(c.Value(), nil); {
 			case isExcluded(pkg, net) && !t.IsTrained(v):
 				k.Kind = excluding
-			case fate == blocking.Differentiated && t.trainsOthers(c, v):
+			case fate&blocking.Differentiated != 0 && t.trainsOthers(c, v):
 				k.Kind = untraining
 				t.atUse(&k, c)
 			case fate == 0 && t.IsTrained(v) && isEvaluation(pkg, c):

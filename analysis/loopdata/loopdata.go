@@ -71,8 +71,8 @@ func remakes(f *blocking.Func) []remake {
 	return list
 }
 
-// isCheap reports whether c is one pass over one tensor, to shift a bound or scale a factor, or the number that SetIndex
-// puts into a tensor. That is often clearest where it is.
+// isCheap reports whether c is one pass over one tensor, to shift a bound or scale a factor, or the number that
+// SetIndex puts into a tensor. That is often clearest where it is.
 func isCheap(pkg *blocking.Package, c *blocking.Call) bool {
 	if outer := pkg.Calls[syntax.AsCall(parentOf(c))]; outer != nil && outer.IsFunc("Tensor.SetIndex") && strings.HasSuffix(c.API.Name, "/tensor.Scalar") {
 		return true

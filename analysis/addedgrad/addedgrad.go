@@ -1,4 +1,4 @@
-package zerograd
+package addedgrad
 
 import (
 	_ "embed"
@@ -19,7 +19,7 @@ var doc string
 // Analyzer is rule AT036.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT036", Package: "zerograd", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT036", Package: "addedgrad", Doc: doc, Check: check}
 
 func check(p *lint.Pass) {
 	var r *gradients

@@ -1,4 +1,4 @@
-// Package zerograd is a rule of asyncgen vet.
+// Package addedgrad is a rule of asyncgen vet.
 //
 // # AT036: gradients of all steps add up
 //
@@ -31,4 +31,4 @@
 // Missed: a ZeroGrad that is called, but not often enough.
 //
 // Fix: none. Whether a step is to have the gradients of several batches, the author knows.
-package zerograd
+package addedgrad

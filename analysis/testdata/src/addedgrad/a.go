@@ -1,4 +1,4 @@
-package zerograd
+package addedgrad
 
 import (
 	"github.com/asyncgen/asyncgen/runtime/nn"
