@@ -153,12 +153,21 @@ func isKeyIn(pkg *blocking.Package, use inspector.Cursor, index ast.Expr, v *typ
 }
 
 // onlyComputes reports whether a loop over the list v consists of assignments, perhaps under conditions, that compute
-// with numbers and functions of package math, and index no other list.
+// with numbers and functions of package math, and index no other list. A loop that sets elements sets nothing else: an
+// element that depends on the one before is for the host.
 func onlyComputes(pkg *blocking.Package, body *ast.BlockStmt, v *types.Var) bool {
 	ok := true
+	writes, carries := false, false // elements; variables from one iteration to the next
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case nil, *ast.BlockStmt, *ast.AssignStmt, *ast.IncDecStmt, *ast.IfStmt, *ast.Ident, *ast.BasicLit, *ast.BinaryExpr, *ast.UnaryExpr, *ast.ParenExpr:
+		case *ast.AssignStmt:
+			for _, lhs := range n.Lhs {
+				_, element := ast.Unparen(lhs).(*ast.IndexExpr)
+				w := pkg.Variable(lhs)
+				writes = writes || element
+				carries = carries || !element && w != nil && (w.Pos() < body.Pos() || body.End() <= w.Pos())
+			}
+		case nil, *ast.BlockStmt, *ast.IncDecStmt, *ast.IfStmt, *ast.Ident, *ast.BasicLit, *ast.BinaryExpr, *ast.UnaryExpr, *ast.ParenExpr:
 		case *ast.SelectorExpr:
 			return false
 		case *ast.IndexExpr:
@@ -172,7 +181,7 @@ func onlyComputes(pkg *blocking.Package, body *ast.BlockStmt, v *types.Var) bool
 		}
 		return ok
 	})
-	return ok
+	return ok && !(writes && carries)
 }
 
 // takesAndMakes reports whether f returns tensors, and is given some, by itself or in its receiver. A method without

@@ -92,7 +92,7 @@ func TestFixesKeepOutput(t *testing.T) {
 	userModule(t, fixable)
 	before := goRun(t)
 	stdout, stderr, code := asyncgen(t, "vet", "-fix", ".")
-	if code != exitOK || stdout != "" || !strings.HasPrefix(stderr, "asyncgen: vet: 1 file changed; 1 finding left, 0 with a fix") {
+	if code != exitOK || stdout != "" || !strings.HasPrefix(stderr, "asyncgen: vet: 1 file changed; 2 findings left, 0 with a fix") {
 		t.Fatalf("vet -fix exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 	fixed, err := os.ReadFile("main.go")

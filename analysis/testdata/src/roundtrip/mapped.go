@@ -30,6 +30,16 @@ func mixedUp(x *tensor.Tensor) *tensor.Tensor {
 	return tensor.From(v)
 }
 
+func filtered(x *tensor.Tensor, a float32) *tensor.Tensor {
+	v := x.Float32s()
+	y := float32(0)
+	for i, e := range v {
+		y = a*y + (1-a)*e
+		v[i] = y
+	}
+	return tensor.From(v)
+}
+
 func askedEach(x *tensor.Tensor, ask func(float32) float32) *tensor.Tensor {
 	v := x.Float32s()
 	for i := range v {
