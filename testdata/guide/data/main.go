@@ -53,6 +53,7 @@ func learn(net nn.Module, opt *optim.Optimizer, batches *data.Loader) (float64, 
 
 // check returns how many points are put in the right class.
 func check(net nn.Module, batches *data.Loader) (float64, error) {
+	net = nn.Frozen(net) // no gradients, and layers as they are in use
 	right := tensor.Scalar(0)
 	for b, err := range batches.All() {
 		if err != nil {
