@@ -281,6 +281,9 @@ func (f *frame) callOf(fn *types.Func, recv value, args []value, e *ast.CallExpr
 		return f.declared(d, name, fn.Signature(), recv, args, e)
 	}
 	if name == "(error).Error" {
+		if isNil(recv) {
+			panic(raise{f.ts.of("fails: nil", f.term(recv))})
+		}
 		return f.ts.of(name, f.term(recv))
 	}
 	return f.unknown(name, f.handed(recv, args, e))

@@ -82,7 +82,10 @@ func (f *frame) restoreElements(e *elements, held *term) {
 }
 
 // A rows is what Later.Rows and asyncrt.MapRows return.
-type rows struct{ of *closure }
+type rows struct {
+	of *closure
+	n  *term // how many
+}
 
 func (l *later) queue(r *run, e *entry) {
 	e.cells = r.cells
@@ -237,7 +240,7 @@ func (f *frame) runtime(fn *types.Func, name string, recv value, args []value, e
 		f.either(args)
 		return nil, true
 	case load.RuntimePath + ".MapRows":
-		return &rows{f.rowFunction(args[1], e)}, true
+		return &rows{f.rowFunction(args[1], e), f.term(args[0])}, true
 	case load.RuntimePath + ".Var":
 		return args[0], true
 	case load.RuntimePath + ".Elems":
@@ -287,7 +290,7 @@ func (f *frame) ofLater(l *later, method string, args []value, e *ast.CallExpr) 
 		if l.taken == nil {
 			l.queue(f.run, &entry{do: args[0], isTest: true, state: clone(args[1])})
 			l.some(f.run)
-			for l.tests() > l.passed/2 { // a loop runs ahead of half as many tests as have been false
+			for l.tests() > max(l.passed/2, min(l.passed, f.when.ahead)) { // a loop runs ahead of half as many tests as have been false
 				l.next(f.run)
 			}
 		}
@@ -302,7 +305,7 @@ func (f *frame) ofLater(l *later, method string, args []value, e *ast.CallExpr) 
 	case "Alike", "Floats":
 		return f.ts.bool(f.when.random == nil || f.when.random.IntN(4) > 0)
 	case "Rows":
-		return &rows{f.rowFunction(args[1], e)}
+		return &rows{f.rowFunction(args[1], e), f.term(args[0])}
 	case "Undo":
 		f.undo(l, args, e)
 		return nil
@@ -381,7 +384,7 @@ func (f *frame) ofRows(x *rows, name string, args []value, e *ast.CallExpr) valu
 	case "Detach":
 		return x
 	case "Map":
-		return &rows{f.rowFunction(args[0], e)}
+		return &rows{f.rowFunction(args[0], e), x.n}
 	case "This":
 		return f.ofRow(x, f.row)
 	case "Row":
@@ -399,6 +402,9 @@ func (f *frame) ofRows(x *rows, name string, args []value, e *ast.CallExpr) valu
 }
 
 func (f *frame) ofRow(x *rows, j *term) *term {
+	if is := f.ts.binary(token.LSS, "int", j, x.n); !f.decide(is) {
+		panic(raise{f.ts.of("fails: no such row", is)})
+	}
 	outer := f.row
 	f.run.row = j
 	defer func() { f.run.row = outer }()
@@ -435,10 +441,10 @@ func (f *frame) either(args []value) {
 	if !chosen {
 		vain, kept = kept, vain
 	}
-	raised, fails := f.raised, f.fails
-	f.run.fails = nil
+	raised, fails, also := f.raised, f.fails, f.also
+	f.run.fails, f.run.also = nil, nil
 	side(vain)
-	f.run.raised, f.run.fails = raised, fails
+	f.run.raised, f.run.fails, f.run.also = raised, fails, also
 	f.writeAll(places, before)
 	side(kept)
 }

@@ -25,7 +25,9 @@ type run struct {
 	ts      *terms
 	choices *choices
 	when    schedule
-	fails   *term // what fails in this run: the first operation or read that can raise it does; nil if nothing does
+	fails   *term            // what fails in this run: the first operation or read that can raise it does; nil if nothing does
+	also    *term            // another failure, or the same
+	same    map[string]value // by type: a parameter that is what memory holds at first; none in most runs
 
 	// What the run has done.
 	trace     []*term          // what the outside sees
@@ -66,6 +68,7 @@ type choices struct {
 // A schedule says when entries of a backlog run.
 type schedule struct {
 	window int        // how many may wait
+	ahead  int        // how many tests may wait, if as many have been false
 	random *rand.Rand // decides which of those that may run do; nil: none
 }
 
@@ -170,7 +173,7 @@ func (r *run) looks(t *term) {
 func (r *run) mayFail(what string, args ...*term) {
 	t := r.ts.of("fails: "+what, args...)
 	r.raised = append(r.raised, t)
-	if t == r.fails && !(isMistake(t) && r.isPast()) {
+	if (t == r.fails || t == r.also) && !(isMistake(t) && r.isPast()) {
 		r.hasFailed = true
 		panic(raise{t})
 	}
@@ -206,7 +209,11 @@ func (r *run) event(op string, args ...*term) *term {
 func (p *Program) typeName(t types.Type) string {
 	name, ok := p.types[t]
 	if !ok {
-		name = types.TypeString(t, func(p *types.Package) string { return p.Path() })
+		named := t
+		if s, ok := t.(*types.Struct); ok { // structs with other tags are converted into each other, and pointers to them
+			named = types.NewStruct(slices.Collect(s.Fields()), nil)
+		}
+		name = types.TypeString(named, func(p *types.Package) string { return p.Path() })
 		p.types[t] = name
 	}
 	return name
@@ -260,6 +267,9 @@ func (r *run) load(class string, addr *term, t types.Type) value {
 	}
 	name := r.p.typeName(t)
 	held := r.ts.sel(r.mem(class, name), addr)
+	if same := r.same[name]; same != nil && held.op == "select" && strings.HasPrefix(held.args[0].op, "memory ") {
+		return same
+	}
 	if class != r.p.derefClass(t) {
 		return held
 	}

@@ -195,6 +195,9 @@ func (ts *terms) sel(m, addr *term) *term {
 // store returns memory m after a store. A store that changes nothing is none, and of two at one address the first is
 // none.
 func (ts *terms) store(m, addr, v *term) *term {
+	if ts.sel(m, addr) == v {
+		return m
+	}
 	m = ts.without(m, addr)
 	if ts.sel(m, addr) == v {
 		return m

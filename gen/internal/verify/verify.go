@@ -109,7 +109,7 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 	if want.stopped != "" {
 		return 0, fmt.Errorf("%w: %s", Unknown, want.stopped)
 	}
-	var past []*term // what may fail in the generated function
+	var past []*term // what may fail in the generated function, and then what may only there
 	for s := range schedules {
 		got := c.execute(c.ts, c.generated, shared, scheduled(path, s), nil)
 		if got.isCut {
@@ -119,14 +119,14 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 			return 0, err
 		}
 		compared++
-		past = append(past, slices.DeleteFunc(slices.Clone(got.raised), isMistake)...)
+		past = append(past, got.raised...)
 	}
 	if path >= failedPaths {
 		return compared, nil
 	}
-	try := func(fails *term, s int) error {
-		want := c.execute(c.ts, c.original, shared, schedule{}, fails)
-		got := c.execute(c.ts, c.generated, shared, scheduled(path, s), fails)
+	try := func(s int, fail ...*term) error {
+		want := c.execute(c.ts, c.original, shared, schedule{}, fail)
+		got := c.execute(c.ts, c.generated, shared, scheduled(path, s), fail)
 		if want.isCut || got.isCut {
 			return nil
 		}
@@ -134,19 +134,25 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 			return fmt.Errorf("%w: %s", Unknown, want.stopped)
 		}
 		if err := c.differ(want, got); err != nil {
-			return fmt.Errorf("if %v: %w", fails, err)
+			return fmt.Errorf("if %v: %w", fail, err)
 		}
 		return nil
 	}
 	both := unique(want.raised)
 	for i, fails := range both[:min(len(both), failures)] {
-		if err := try(fails, i+int(path)); err != nil {
+		if err := try(i+int(path), fails); err != nil {
 			return 0, err
+		}
+		// Of two failures the first is seen. Numbers of the device are looked at after the operations that use them.
+		if next := slices.IndexFunc(both[i+1:], isMistake); fails.op == unread && next >= 0 && slices.Contains(past, fails) {
+			if err := try(i+int(path), fails, both[i+1+next]); err != nil {
+				return 0, err
+			}
 		}
 	}
 	past = slices.DeleteFunc(unique(past), func(t *term) bool { return slices.Contains(both, t) })
 	for _, fails := range past[:min(len(past), failures)] {
-		if err := try(fails, schedules-1); err != nil {
+		if err := try(schedules-1, fails); err != nil {
 			return 0, err
 		}
 	}
@@ -159,7 +165,7 @@ func choicesOf(path uint64) *choices {
 	if path%2 == 1 { // loops end in each of their first iterations
 		only = 1 + int(path/2)%16
 	}
-	return &choices{
+	c := &choices{
 		random:     rand.New(rand.NewPCG(path, 1)),
 		only:       only,
 		known:      make(map[*term]bool),
@@ -170,12 +176,23 @@ func choicesOf(path uint64) *choices {
 		longest:    []int{24, 60, 24, 40, 130}[path%5],
 		aliases:    path%5 == 2,
 	}
+	if path%4 == 3 { // loops end by themselves after the iteration of the one true condition, or after the next one
+		n := only + int(path/8)%2
+		if path%8 == 7 { // where there are two in an iteration
+			n = only/2 + int(path/8)%2
+		}
+		c.iterations, c.longest, c.onwards = n, n, 100
+	}
+	return c
 }
 
 // scheduled returns the i-th way to run backlogs: as early as possible, as late as possible, or in between.
 func scheduled(path uint64, i int) schedule {
 	s := schedule{window: i % schedules}
-	if s.window > 0 && s.window < schedules-1 {
+	switch {
+	case s.window == schedules-1:
+		s.ahead = s.window
+	case s.window > 0:
 		s.random = rand.New(rand.NewPCG(path, uint64(i)))
 	}
 	return s
@@ -243,9 +260,12 @@ type outcome struct {
 }
 
 // execute runs fn with parameters of which nothing is known.
-func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, fails *term) (o *outcome) {
-	r := &run{p: p, ts: ts, choices: shared, when: when, fails: fails, memory: make(map[string]*term), cross: make(map[string]*term),
+func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, fail []*term) (o *outcome) {
+	r := &run{p: p, ts: ts, choices: shared, when: when, same: make(map[string]value), memory: make(map[string]*term), cross: make(map[string]*term),
 		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), covered: make(map[ast.Stmt]bool)}
+	if len(fail) > 0 {
+		r.fails, r.also = fail[0], fail[len(fail)-1]
+	}
 	o = &outcome{}
 	defer func() {
 		switch p := recover().(type) {
@@ -281,6 +301,9 @@ func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, f
 			}
 			same[name] = arg
 			args = append(args, arg)
+			if _, isTerm := arg.(*term); isTerm && shared.aliases && leads(fn.Info.TypeOf(field.Type)) {
+				r.same[name] = arg
+			}
 		}
 	}
 	o.results = r.termOf(r.call(c, args))

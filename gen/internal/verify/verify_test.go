@@ -230,6 +230,102 @@ var pairs = []struct {
 		for i, x := range xs { k := int(tols[i]) & 1; at := later.Read(x.Sum()); n := len(rows[0]); later.Do(func() { rows[k] = append(rows[k], at.Item()); fmt.Fprintln(out, n) }) }
 		later.Flush(); fmt.Fprintln(out, rows); return w, 0`},
 }, {
+	name:     "as many rows as there are",
+	original: `n := 0; for _, x := range xs { n = int(x.Sum().ItemInt()); for j := 0; j < n; j++ { fmt.Fprintln(out, w.Row(j)) } }; return w, 0`,
+	wrong: map[string]string{"before it is known": `n := 0; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			at := later.Read(x.Sum()); later.Do(func() { n = int(at.ItemInt()) })
+			rows := later.Rows(n, func(row asyncrt.RowOf) *tensor.Tensor { return row(w) })
+			later.Do(func() { for j := 0; j < n; j++ { fmt.Fprintln(out, rows.At(j)) } })
+		}
+		later.Flush(); return w, 0`},
+}, {
+	name:     "errors",
+	original: `for _, x := range xs { err := fmt.Errorf("%v", x.Sum().Item()); text := err.Error(); _ = text }; return w, 0`,
+	wrong: map[string]string{"of nil": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			var err error
+			at := later.Read(x.Sum()); later.Do(func() { err = fmt.Errorf("%v", at.Item()) })
+			text := err.Error(); _ = text
+		}
+		later.Flush(); return w, 0`},
+}, {
+	name:     "loops that end while an exit waits",
+	original: `n := 0; for n < 50 { w = w.MulScalar(tol); n++; if w.Norm().Item() < tol { break } }; return w, float64(n)`,
+	right: []string{`n := 0; later := asyncrt.NewLater[struct { w *tensor.Tensor; n int }](9); defer later.Close()
+		for n < 50 {
+			w = w.MulScalar(tol); n++; at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { return at.Item() < tol }, struct { w *tensor.Tensor; n int }{w, n}); ok { w, n = end.w, end.n; break }
+		}
+		if end, ok := later.Flush(); ok { w, n = end.w, end.n }
+		return w, float64(n)`},
+	wrong: map[string]string{"not asked": `n := 0; later := asyncrt.NewLater[struct { w *tensor.Tensor; n int }](9); defer later.Close()
+		for n < 50 {
+			w = w.MulScalar(tol); n++; at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { return at.Item() < tol }, struct { w *tensor.Tensor; n int }{w, n}); ok { w, n = end.w, end.n; break }
+		}
+		return w, float64(n)`},
+}, {
+	name:     "values that decide whether a loop goes on",
+	original: `for i := 0; total < tol && i < 12; i++ { w = w.MulScalar(0.5); total += w.Norm().Item(); if w.Norm().Item() < 1 { return w, 1 } }; return w, total`,
+	wrong: map[string]string{"too early": `later := asyncrt.NewLater[struct{ w *tensor.Tensor }](9); defer later.Close()
+		for i := 0; total < tol && i < 12; i++ {
+			w = w.MulScalar(0.5); at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { total += at.Item(); return at.Item() < 1 }, struct{ w *tensor.Tensor }{w}); ok { return end.w, 1 }
+		}
+		if end, ok := later.Flush(); ok { return end.w, 1 }
+		return w, total`},
+}, {
+	name:     "operations that may be mistakes",
+	original: `for i, x := range xs { if i > 2 && x.MatMul(w).Sum().Item() > 0 { total++ } }; return w, total`,
+	wrong: map[string]string{"not always": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.MatMul(w).Sum()); later.Do(func() { if i > 2 && at.Item() > 0 { total++ } }) }
+		later.Flush(); return w, total`},
+}, {
+	name:     "two failures",
+	original: `for _, x := range xs { fmt.Fprintln(out, x.Sum().Item(), x.MatMul(w).Sum().Item()) }; return w, 0`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			at := later.Read(x.Sum()); later.Do(func() { at.Item() })
+			at2 := later.Read(x.MatMul(w).Sum()); later.Do(func() { fmt.Fprintln(out, at.Item(), at2.Item()) })
+		}
+		later.Flush(); return w, 0`},
+	wrong: map[string]string{"the second is seen": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			at := later.Read(x.Sum())
+			at2 := later.Read(x.MatMul(w).Sum()); later.Do(func() { fmt.Fprintln(out, at.Item(), at2.Item()) })
+		}
+		later.Flush(); return w, 0`},
+}, {
+	name:     "structs with other tags",
+	original: `for _, x := range xs { w = w.MulScalar(float64((*tagged)(m).steps)); m.steps = int(x.Sum().ItemInt()) }; return w, 0`,
+	wrong: map[string]string{"taken for others": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { w = w.MulScalar(float64((*tagged)(m).steps)); at := later.Read(x.Sum()); later.Do(func() { m.steps = int(at.ItemInt()) }) }
+		later.Flush(); return w, 0`},
+}, {
+	name:     "fields that lead to what a parameter leads to",
+	original: `for i, x := range xs { w = w.MulScalar(m.rates[0]); rates[0] = x.Sum().Item(); fmt.Fprintln(out, i) }; return w, 0`,
+	wrong: map[string]string{"taken for others": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { w = w.MulScalar(m.rates[0]); at := later.Read(x.Sum()); later.Do(func() { rates[0] = at.Item(); fmt.Fprintln(out, i) }) }
+		later.Flush(); return w, 0`},
+}, {
+	name:     "parts of a slice that are given back",
+	original: `a, b := xs[:4], xs[4:8]; for i, x := range xs { a[0] = w.MulScalar(tol); b[1] = w.AddScalar(1); w = a[0].Add(b[1]); total += x.Sum().Item(); fmt.Fprintln(out, i, total) }; return w, total`,
+	right: []string{`a, b := xs[:4], xs[4:8]; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		later.Undo(asyncrt.Elems(a), asyncrt.Elems(b))
+		for i, x := range xs {
+			a[0] = w.MulScalar(tol); b[1] = w.AddScalar(1); w = a[0].Add(b[1]); at := later.Read(x.Sum())
+			later.Do(func() { total += at.Item(); fmt.Fprintln(out, i, total) })
+		}
+		later.Flush(); return w, total`},
+	wrong: map[string]string{"one is not": `a, b := xs[:4], xs[4:8]; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		later.Undo(asyncrt.Elems(a))
+		for i, x := range xs {
+			a[0] = w.MulScalar(tol); b[1] = w.AddScalar(1); w = a[0].Add(b[1]); at := later.Read(x.Sum())
+			later.Do(func() { total += at.Item(); fmt.Fprintln(out, i, total) })
+		}
+		later.Flush(); return w, total`},
+}, {
 	name:     "parameters and generators",
 	original: `for _, x := range xs { y := p.Value().Mul(x); total += y.Sum().Item(); p.Set(y) }; return w, total`,
 	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
@@ -257,6 +353,13 @@ var _ = asyncrt.WaitAll
 type model struct {
 	w     *tensor.Tensor
 	steps int
+	rates []float64
+}
+
+type tagged struct {
+	w     *tensor.Tensor
+	steps int ` + "`json:\"steps\"`" + `
+	rates []float64
 }
 `
 
