@@ -370,7 +370,7 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 		if f.p.nameOf(fn) == method+"SliceI64" { // Slice(axis, i, i+n)
 			ts[3] = f.ts.binary(token.ADD, "int", ts[2], ts[3])
 		}
-		if isLate && api.Kind == tensorapi.View {
+		if isLate && f.p.api.Funcs[name].Kind == tensorapi.View {
 			return f.ts.of(name, ts...) // an index that is out of range is a failure of the result
 		}
 		t := f.operation(name, ts)

@@ -176,6 +176,9 @@ func choicesOf(path uint64) *choices {
 		longest:    []int{24, 60, 24, 40, 130}[path%5],
 		aliases:    path%5 == 2,
 	}
+	if path%16 == 14 { // loops are long: programs compare how often they went on with constants
+		c.percent, c.iterations, c.longest, c.onwards = 100*int(path/16%2), 70, 130, 100
+	}
 	if path%4 == 3 { // loops end by themselves after the iteration of the one true condition, or after the next one
 		n := only + int(path/8)%2
 		if path%8 == 7 { // where there are two in an iteration

@@ -297,6 +297,30 @@ var pairs = []struct {
 		}
 		later.Flush(); return w, 0`},
 }, {
+	name:     "an index that there is not",
+	original: `for _, x := range xs { w = w.Add(m.w.Row(int(x.ItemInt()))) }; return w, 0`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { i := x.I64(); at := later.ReadI64(i); later.Do(func() { m.w.Row(int(at.ItemInt())) }); w = w.Add(m.w.RowI64(i)) }
+		later.Flush(); return w, 0`},
+	wrong: map[string]string{"selected": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { i := x.I64(); at := later.ReadI64(i); later.Do(func() { at.ItemInt() }); w = w.Add(m.w.RowI64(i)) }
+		later.Flush(); return w, 0`},
+}, {
+	name:     "constants that are reached late",
+	original: `n := 0; for { w = w.MulScalar(tol); n++; if w.Norm().Item() < tol || n > 60 { break } }; return w, float64(n)`,
+	right: []string{`n := 0; later := asyncrt.NewLater[struct { w *tensor.Tensor; n int }](9); defer later.Close()
+		for {
+			w = w.MulScalar(tol); n++; nAt := n; at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { return at.Item() < tol || nAt > 60 }, struct { w *tensor.Tensor; n int }{w, n}); ok { w, n = end.w, end.n; break }
+		}
+		return w, float64(n)`},
+	wrong: map[string]string{"too early": `n := 0; later := asyncrt.NewLater[struct { w *tensor.Tensor; n int }](9); defer later.Close()
+		for {
+			w = w.MulScalar(tol); n++; at := later.Read(w.Norm())
+			if end, ok := later.BreakIf(func() bool { return at.Item() < tol || n > 60 }, struct { w *tensor.Tensor; n int }{w, n}); ok { w, n = end.w, end.n; break }
+		}
+		return w, float64(n)`},
+}, {
 	name:     "structs with other tags",
 	original: `for _, x := range xs { w = w.MulScalar(float64((*tagged)(m).steps)); m.steps = int(x.Sum().ItemInt()) }; return w, 0`,
 	wrong: map[string]string{"taken for others": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
