@@ -416,8 +416,8 @@ func (f *frame) ofRow(x *rows, j *term) *term {
 	return f.term(f.run.call(x.of, []value{row}))
 }
 
-// either runs both sides and keeps what one of them sets, as the device decides. It does not matter here that a side
-// which is not chosen may fail.
+// either runs both sides and keeps what one of them sets, as the device decides. If a value fails that the other side
+// computes with, what it keeps has failed, too.
 func (f *frame) either(args []value) {
 	chosen := f.decide(f.term(args[0]))
 	var places []*place
@@ -445,8 +445,23 @@ func (f *frame) either(args []value) {
 	f.run.fails, f.run.also = nil, nil
 	side(vain)
 	f.run.raised, f.run.fails, f.run.also = raised, fails, also
+	others := f.readAll(places)
 	f.writeAll(places, before)
 	side(kept)
+	for i, p := range places {
+		other, isTerm := others[i].(*term)
+		if !isTerm || others[i] == before[i] {
+			continue
+		}
+		for _, operand := range other.args {
+			if operand.op == "select" && f.p.api.IsTensor(p.cell.typ) { // nobody else may read it
+				f.run.raised = append(f.run.raised, f.ts.of(unread, operand))
+			}
+		}
+		if now := f.term(f.read(p)); f.contains(other) && !f.contains(now) {
+			f.write(p, f.ts.of("spoiled", now, other))
+		}
+	}
 }
 
 // number computes with numbers as Go does with those of the host.

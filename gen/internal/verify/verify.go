@@ -253,6 +253,7 @@ type outcome struct {
 	memory  map[string]*term
 	epoch   *term
 	cells   *term
+	random  map[*term]*term
 
 	raised  []*term
 	covered map[ast.Stmt]bool
@@ -282,7 +283,8 @@ func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, f
 		default: // a mistake here must not stop the generator
 			o.stopped = fmt.Sprint(p)
 		}
-		o.trace, o.memory, o.epoch, o.cells, o.raised, o.covered, o.hasFailed = r.trace, r.memory, r.epoch, r.cells, r.raised, r.covered, r.hasFailed
+		o.trace, o.memory, o.epoch, o.cells, o.random = r.trace, r.memory, r.epoch, r.cells, r.random
+		o.raised, o.covered, o.hasFailed = r.raised, r.covered, r.hasFailed
 	}()
 	c := &closure{typ: fn.Decl.Type, body: fn.Decl.Body, fn: fn, name: fn.Decl.Name.Name}
 	n := 0
@@ -369,6 +371,11 @@ func differ(want, got *outcome) error {
 		w, g := want.memory[class], got.memory[class]
 		if w != g && (w != nil && g != nil || isChanged(w) || isChanged(g)) {
 			return fmt.Errorf("%s hold %v instead of %v", strings.ReplaceAll(class, "\x00", " of type "), g, w)
+		}
+	}
+	for of, state := range got.random {
+		if strings.HasPrefix(of.op, "parameter ") && state != want.random[of] {
+			return fmt.Errorf("%v is %v instead of %v", of, state, want.random[of])
 		}
 	}
 	if !want.hasFailed && want.cells != got.cells {

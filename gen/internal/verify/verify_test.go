@@ -193,6 +193,16 @@ var pairs = []struct {
 		later.Flush(); return w, 0`,
 	},
 }, {
+	name:     "choices that a value spoils",
+	original: `for i, x := range xs { v := w.Sum().Item(); if v > 0 { w = w.Add(x) }; w = w.SubScalar(v); fmt.Fprintln(out, i, w) }; return w, 0`,
+	wrong: map[string]string{"not looked at": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs {
+			v := w.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { w = w.Add(x) }, nil, &w)
+			w = w.SubF64(v); wAt := later.Read(w); later.Do(func() { fmt.Fprintln(out, i, wAt) })
+		}
+		later.Flush(); return w, 0`},
+}, {
 	name:     "one rounding",
 	original: `s := 0.0; for _, x := range xs { a := x.Sum().Item(); s = a*tol + 1; w = w.MulScalar(s) }; return w, 0`,
 	wrong: map[string]string{"two": `later := asyncrt.NewLater[struct{}](9); defer later.Close(); s := asyncrt.Const(0.0)
@@ -321,6 +331,12 @@ var pairs = []struct {
 		}
 		return w, float64(n)`},
 }, {
+	name:     "generators of the host",
+	original: `for range 9 { x := xs[r.IntN(len(xs))]; total += x.Sum().Item() }; return w, total`,
+	wrong: map[string]string{"drawn from after a failure": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for range 9 { x := xs[r.IntN(len(xs))]; at := later.Read(x.Sum()); later.Do(func() { total += at.Item() }) }
+		later.Flush(); return w, total`},
+}, {
 	name:     "structs with other tags",
 	original: `for _, x := range xs { w = w.MulScalar(float64((*tagged)(m).steps)); m.steps = int(x.Sum().ItemInt()) }; return w, 0`,
 	wrong: map[string]string{"taken for others": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
@@ -365,6 +381,7 @@ const header = `package p
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
@@ -392,7 +409,7 @@ func TestSame(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(header)
 	function := func(name, body string) {
-		fmt.Fprintf(&text, "\nfunc %s(out io.Writer, m *model, p *nn.Param, w *tensor.Tensor, xs []*tensor.Tensor, rates, tols []float64, tol float64) (*tensor.Tensor, float64) {\ntotal := 0.0\n_ = total\n%s\n}\n", name, body)
+		fmt.Fprintf(&text, "\nfunc %s(out io.Writer, m *model, r *rand.Rand, p *nn.Param, w *tensor.Tensor, xs []*tensor.Tensor, rates, tols []float64, tol float64) (*tensor.Tensor, float64) {\ntotal := 0.0\n_ = total\n%s\n}\n", name, body)
 	}
 	wrong := make(map[string]string) // by the names of functions
 	for i, p := range pairs {
