@@ -30,6 +30,7 @@ type later struct {
 	holding   []value // what the places held when the running function was queued
 	iterating bool
 	told      *entry
+	isClosed  bool
 }
 
 // An entry is a function of a backlog, or a test.
@@ -179,6 +180,7 @@ func (l *later) report(r *run, t types.Type) tuple {
 }
 
 func (l *later) close(r *run) {
+	l.isClosed = true
 	defer func() {
 		if len(l.backlog) > 0 {
 			l.close(r)

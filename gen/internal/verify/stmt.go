@@ -331,7 +331,7 @@ func (f *frame) forLoop(s *ast.ForStmt, label string) way {
 	return f.scope(func() way {
 		f.stmt(s.Init, "")
 		for n := 0; ; n++ {
-			if s.Cond != nil && !f.goesOn(f.term(f.expr(s.Cond)), n, isComparison(s.Cond)) {
+			if s.Cond != nil && !f.holds(s.Cond, n) {
 				return onwards
 			}
 			if s.Cond == nil && n > 100 {
@@ -349,6 +349,14 @@ func (f *frame) forLoop(s *ast.ForStmt, label string) way {
 			f.stmt(s.Post, "")
 		}
 	})
+}
+
+// holds reports whether the condition of a loop that has had n iterations is true.
+func (f *frame) holds(e ast.Expr, n int) bool {
+	if b, ok := ast.Unparen(e).(*ast.BinaryExpr); ok && b.Op == token.LAND {
+		return f.holds(b.X, n) && f.holds(b.Y, n)
+	}
+	return f.goesOn(f.term(f.expr(e)), n, isComparison(e))
 }
 
 // isComparison reports whether e compares two values that are no calls.
@@ -478,7 +486,11 @@ func (f *frame) iterator(s *ast.RangeStmt, label string, x *term) way {
 		}
 		w := f.scope(func() way {
 			f.bind(s, s.Key, f.ts.of("key", next))
-			f.bind(s, s.Value, f.ts.of("value", next))
+			op := "value"
+			if s.Value != nil && f.p.typeName(f.typeOf(s.Value)) == "error" { // mostly nil, like those of calls
+				op = "result"
+			}
+			f.bind(s, s.Value, f.ts.of(op, next))
 			return f.block(s.Body.List)
 		})
 		if ends, out := left(w, label); ends {

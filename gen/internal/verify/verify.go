@@ -261,6 +261,7 @@ type outcome struct {
 	isCut   bool
 
 	hasFailed bool // something failed that can fail
+	isOpen    bool // a backlog is not closed
 }
 
 // execute runs fn with parameters of which nothing is known.
@@ -285,6 +286,7 @@ func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, f
 		}
 		o.trace, o.memory, o.epoch, o.cells, o.random = r.trace, r.memory, r.epoch, r.cells, r.random
 		o.raised, o.covered, o.hasFailed = r.raised, r.covered, r.hasFailed
+		o.isOpen = slices.ContainsFunc(r.laters, func(l *later) bool { return !l.isClosed })
 	}()
 	c := &closure{typ: fn.Decl.Type, body: fn.Decl.Body, fn: fn, name: fn.Decl.Name.Name}
 	n := 0
@@ -347,6 +349,9 @@ func differ(want, got *outcome) error {
 		case want.trace[i] != got.trace[i]:
 			return fmt.Errorf("it does %v in place of %v", got.trace[i], want.trace[i])
 		}
+	}
+	if got.isOpen {
+		return errors.New("it does not close a backlog")
 	}
 	if want.panics != got.panics {
 		return fmt.Errorf("it panics with %v instead of %v", got.panics, want.panics)

@@ -60,6 +60,9 @@ var pairs = []struct {
 		later.Flush(); return w, total`},
 	wrong: map[string]string{"not copied": `n := 0; later := asyncrt.NewLater[struct{}](9); defer later.Close()
 		for _, x := range xs { n++; at := later.Read(x.Sum()); later.Do(func() { total += float64(n) * at.Item() }) }
+		later.Flush(); return w, total`,
+		"not closed": `n := 0; later := asyncrt.NewLater[struct{}](9)
+		for _, x := range xs { n++; nAt := n; at := later.Read(x.Sum()); later.Do(func() { total += float64(nAt) * at.Item() }) }
 		later.Flush(); return w, total`},
 }, {
 	name:     "exits",
