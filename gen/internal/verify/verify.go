@@ -144,7 +144,7 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 			return 0, err
 		}
 		// Of two failures the first is seen. Numbers of the device are looked at after the operations that use them.
-		if next := slices.IndexFunc(both[i+1:], isMistake); fails.op == unread && next >= 0 && slices.Contains(past, fails) {
+		if next := slices.IndexFunc(both[i+1:], func(t *term) bool { return t.op != unread }); fails.op == unread && next >= 0 && slices.Contains(past, fails) {
 			if err := try(i+int(path), fails, both[i+1+next]); err != nil {
 				return 0, err
 			}

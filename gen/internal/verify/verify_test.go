@@ -334,6 +334,15 @@ var pairs = []struct {
 		}
 		return w, float64(n)`},
 }, {
+	name:     "a failure before a panic of the host",
+	original: `for i, x := range xs { total += x.Sum().Item(); total += rates[i] }; return w, total`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { total += at.Item() }); rate := rates[i]; later.Do(func() { total += rate }) }
+		later.Flush(); return w, total`},
+	wrong: map[string]string{"seen after it": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); rate := rates[i]; later.Do(func() { total += at.Item(); total += rate }) }
+		later.Flush(); return w, total`},
+}, {
 	name:     "generators of the host",
 	original: `for range 9 { x := xs[r.IntN(len(xs))]; total += x.Sum().Item() }; return w, total`,
 	wrong: map[string]string{"drawn from after a failure": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
