@@ -779,7 +779,7 @@ func (f *frame) append(e *ast.CallExpr) value {
 	}
 	ts := append([]*term{f.term(x)}, f.termsOf(vs)...)
 	by := f.ts.of("append", ts...)
-	if isFresh(ts[0]) {
+	if f.ts.isFresh(ts[0]) {
 		return by
 	}
 	if !isStruct(elem) {
@@ -792,20 +792,29 @@ func (f *frame) append(e *ast.CallExpr) value {
 }
 
 // isFresh reports whether t is a slice that the function has made, whose memory nothing else leads to.
-func isFresh(t *term) bool {
+func (ts *terms) isFresh(t *term) bool {
+	is, known := ts.fresh[t]
+	if !known {
+		is = ts.findFresh(t)
+		ts.fresh[t] = is
+	}
+	return is
+}
+
+func (ts *terms) findFresh(t *term) bool {
 	switch t.op {
 	case "nil", "slice":
 		return true
 	case "append":
-		return isFresh(t.args[0])
+		return ts.isFresh(t.args[0])
 	case "select":
 		m := t.args[0]
 		for ; m.op == "store"; m = m.args[0] {
-			if !isFresh(m.args[2]) {
+			if !ts.isFresh(m.args[2]) {
 				return false
 			}
 		}
-		return m.op == "zeros" || m.op == "list" && !slices.ContainsFunc(m.args, func(t *term) bool { return !isFresh(t) })
+		return m.op == "zeros" || m.op == "list" && !slices.ContainsFunc(m.args, func(t *term) bool { return !ts.isFresh(t) })
 	}
 	return false
 }

@@ -17,9 +17,12 @@ type term struct {
 }
 
 // terms makes terms, each once.
-type terms struct{ known map[string]*term }
+type terms struct {
+	known map[string]*term
+	fresh map[*term]bool // see isFresh
+}
 
-func newTerms() *terms { return &terms{known: make(map[string]*term)} }
+func newTerms() *terms { return &terms{make(map[string]*term), make(map[*term]bool)} }
 
 // of returns the term that op makes of args.
 func (ts *terms) of(op string, args ...*term) *term {
