@@ -133,6 +133,9 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 		if want.stopped != "" {
 			return fmt.Errorf("%w: %s", Unknown, want.stopped)
 		}
+		if want.panics != nil && want.panics.op == "fails: nil" && got.panics == fail[0] {
+			return nil // Go leaves open which comes first in p.x += f()
+		}
 		if err := c.differ(want, got); err != nil {
 			return fmt.Errorf("if %v: %w", fail, err)
 		}
