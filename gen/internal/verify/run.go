@@ -267,7 +267,7 @@ func (r *run) load(class string, addr *term, t types.Type) value {
 	}
 	name := r.p.typeName(t)
 	held := r.ts.sel(r.mem(class, name), addr)
-	if same := r.same[name]; same != nil && held.op == "select" && strings.HasPrefix(held.args[0].op, "memory ") {
+	if same := r.same[name]; same != nil && isFirst(held) {
 		return same
 	}
 	if class != r.p.derefClass(t) {
@@ -283,6 +283,11 @@ func (r *run) load(class string, addr *term, t types.Type) value {
 		return held
 	}
 	return r.ts.of("pointed", args...)
+}
+
+// isFirst reports whether t is what memory held when the function was called.
+func isFirst(t *term) bool {
+	return t.op == "select" && strings.HasPrefix(t.args[0].op, "memory ")
 }
 
 func (r *run) loadFields(addr *term, t types.Type) value {
@@ -321,6 +326,9 @@ func (r *run) save(class string, addr *term, t types.Type, v value) {
 	}
 	name, stored := r.p.typeName(t), r.kept(v)
 	m := r.mem(class, name)
+	if stored == r.same[name] && isFirst(r.ts.sel(m, addr)) {
+		return
+	}
 	if class == r.p.derefClass(t) {
 		r.cross[name] = r.ts.of("store", r.crossed(name), addr, stored)
 		for c, m := range r.memory {
