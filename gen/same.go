@@ -60,7 +60,7 @@ type source struct {
 	info      *types.Info
 	decls     map[string]*verify.Func // by key
 	bodies    map[*types.Func]*verify.Func
-	originals map[types.Object]types.Object // what the package without generated files has at the same place
+	originals map[types.Object]types.Object // what they are in the package without generated files
 }
 
 func newSource(pkg *load.Package, generated map[string][]byte, packages map[string]*types.Package) (*source, error) {
@@ -91,7 +91,7 @@ func newSource(pkg *load.Package, generated map[string][]byte, packages map[stri
 		originals: make(map[types.Object]types.Object),
 	}
 	conf := types.Config{Importer: importer(packages), Sizes: pkg.TypesSizes, FakeImportC: true, Error: func(error) {}}
-	conf.Check(pkg.PkgPath, fset, files, s.info) // recheck has found the errors
+	checked, _ := conf.Check(pkg.PkgPath, fset, files, s.info) // recheck has found the errors
 	for _, file := range files {
 		for _, d := range file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
@@ -105,22 +105,44 @@ func newSource(pkg *load.Package, generated map[string][]byte, packages map[stri
 			}
 		}
 	}
-	at := func(fset *token.FileSet, id *ast.Ident) string {
-		p := fset.PositionFor(id.Pos(), false)
-		return fmt.Sprintf("%s:%d %s", p.Filename, p.Line, id.Name)
-	}
-	there := make(map[string]types.Object)
-	for id, obj := range pkg.TypesInfo.Defs {
-		if obj != nil {
-			there[at(pkg.Fset, id)] = obj
-		}
-	}
-	for id, obj := range s.info.Defs {
-		if original := there[at(fset, id)]; obj != nil && original != nil {
-			s.originals[obj] = original
-		}
-	}
+	s.pairScopes(pkg.Types.Scope(), checked.Scope())
 	return s, nil
+}
+
+// pairScopes notes what in the package without generated files is called like what is in the one with them: directives
+// speak of functions, types, fields and methods of interfaces.
+func (s *source) pairScopes(original, generated *types.Scope) {
+	for _, name := range generated.Names() {
+		from, to := original.Lookup(name), generated.Lookup(name)
+		if from == nil {
+			continue
+		}
+		s.originals[to] = from
+		if _, ok := to.(*types.TypeName); !ok {
+			continue
+		}
+		switch t := to.Type().Underlying().(type) {
+		case *types.Struct:
+			if u, ok := from.Type().Underlying().(*types.Struct); ok && u.NumFields() == t.NumFields() {
+				for i := range t.NumFields() {
+					s.originals[t.Field(i)] = u.Field(i)
+				}
+			}
+		case *types.Interface:
+			if u, ok := from.Type().Underlying().(*types.Interface); ok && u.NumMethods() == t.NumMethods() {
+				for i := range t.NumMethods() {
+					s.originals[t.Method(i)] = u.Method(i)
+				}
+			}
+		}
+		if n, ok := types.Unalias(to.Type()).(*types.Named); ok {
+			if m, ok := types.Unalias(from.Type()).(*types.Named); ok && m.NumMethods() == n.NumMethods() {
+				for i := range n.NumMethods() {
+					s.originals[n.Method(i)] = m.Method(i)
+				}
+			}
+		}
+	}
 }
 
 // pairParameters notes which parameters of a generated function are those of the original: directives speak of these.
