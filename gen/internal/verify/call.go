@@ -271,14 +271,14 @@ func (f *frame) callOf(fn *types.Func, recv value, args []value, e *ast.CallExpr
 	if fact := facts.Of(fn); fact != nil {
 		return f.standard(fact, fn, name, recv, args, e)
 	}
-	if body := f.p.body(fn); body != nil {
-		return f.run.call(f.method(body, fn, recv), args)
-	}
 	if name == "log/slog.Any" || name == "log/slog.Group" { // they hold what they are given
 		return f.ts.of(name, f.behind(f.termsOfArgs(nil, args), fn.Signature(), args)...)
 	}
 	if d, ok := f.p.declared(fn); ok {
 		return f.declared(d, name, fn.Signature(), recv, args, e)
+	}
+	if body := f.p.body(fn); body != nil {
+		return f.run.call(f.method(body, fn, recv), args)
 	}
 	if name == "(error).Error" {
 		if isNil(recv) {

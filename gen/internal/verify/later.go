@@ -292,7 +292,8 @@ func (f *frame) ofLater(l *later, method string, args []value, e *ast.CallExpr) 
 		if l.taken == nil {
 			l.queue(f.run, &entry{do: args[0], isTest: true, state: clone(args[1])})
 			l.some(f.run)
-			for l.tests() > max(l.passed/2, min(l.passed, f.when.ahead)) { // a loop runs ahead of half as many tests as have been false
+			// a loop runs ahead of half as many tests as have been false
+			for l.tests() > max(l.passed/2, min(l.passed, f.when.ahead)) {
 				l.next(f.run)
 			}
 		}

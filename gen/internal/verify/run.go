@@ -25,7 +25,7 @@ type run struct {
 	ts      *terms
 	choices *choices
 	when    schedule
-	fails   *term            // what fails in this run: the first operation or read that can raise it does; nil if nothing does
+	fails   *term            // what fails in this run, where it is first noticed; nil: nothing does
 	also    *term            // another failure, or the same
 	same    map[string]value // by type: a parameter that is what memory holds at first; none in most runs
 
@@ -210,7 +210,8 @@ func (p *Program) typeName(t types.Type) string {
 	name, ok := p.types[t]
 	if !ok {
 		named := t
-		if s, ok := t.(*types.Struct); ok { // structs with other tags are converted into each other, and pointers to them
+		// structs with other tags are converted into each other, and pointers to them
+		if s, ok := t.(*types.Struct); ok {
 			named = types.NewStruct(slices.Collect(s.Fields()), nil)
 		}
 		name = types.TypeString(named, func(p *types.Package) string { return p.Path() })
