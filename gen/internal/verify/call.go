@@ -259,7 +259,10 @@ func (f *frame) handed(recv value, args []value, e *ast.CallExpr) []*term {
 // callOf calls a function or method that is known by name.
 func (f *frame) callOf(fn *types.Func, recv value, args []value, e *ast.CallExpr) value {
 	if concrete := dynamic(fn, recv); concrete != nil {
-		fn = concrete
+		// a directive may speak of the method of the interface alone
+		if _, ok := f.p.declared(fn); !ok || f.p.body(concrete) != nil {
+			fn = concrete
+		}
 	}
 	name := f.p.nameOf(fn)
 	if v, ok := f.runtime(fn, name, recv, args, e); ok {
