@@ -51,6 +51,9 @@ type Config struct {
 	// Strict refuses what differs in time from the original, and makes
 	// [Result.Waits] report the waits that are left.
 	Strict bool
+	// Execute adds a third check: the original and the generated function are executed on terms. It finds more than the
+	// other two, but refuses one in sixty random functions that are right, so it is for tests.
+	Execute bool
 }
 
 // A Remark tells what was done with a read or a loop, and why.
@@ -71,8 +74,7 @@ type Result struct {
 	// Siblings are the generated functions that are on disk. Config.All leaves them as they are.
 	Siblings []Sibling
 
-	// Unexecuted are rewritten functions that one of the three checks can't say anything about, and why: package verify
-	// can't execute them.
+	// Unexecuted are, with Config.Execute, rewritten functions that can't be executed on terms, and why.
 	Unexecuted []string
 
 	all     bool
@@ -316,7 +318,7 @@ func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err err
 	if len(found) == 0 && len(generated) > 0 {
 		found = recheck(pkg, generated, rewritten, divided, variants, g.known)
 	}
-	if len(found) == 0 && len(generated) > 0 {
+	if len(found) == 0 && len(generated) > 0 && g.Execute {
 		found, g.result.Unexecuted = same(g.analysis.Program, pkg, generated, originals, g.known)
 	}
 	for _, m := range found {

@@ -70,7 +70,7 @@ func newGoldenModule(t *testing.T) string {
 func TestGolden(t *testing.T) {
 	goldens := gentest.Read(t, *only)
 	dir := newGoldenModule(t)
-	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}})
+	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, Execute: true})
 	if err != nil {
 		t.Fatal(err)
 	}
