@@ -103,8 +103,8 @@ func readOfReceiver(pkg *blocking.Package, c *blocking.Call) ast.Expr {
 	return nil
 }
 
-// listOfCallee returns the list or map of which c's callee reads an element once, the one for which c passes the
-// counter or key of l; or nil. The list is in a field of the callee's receiver.
+// listOfCallee returns the list or map that c's callee reads one element of, or nil. The list is in a field of the
+// callee's receiver, and c passes the counter or key of l as the index.
 //
 //	for name := range m.sums {
 //		out[name] = m.value(name) // return m.sums[name].Item()

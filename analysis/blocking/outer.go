@@ -65,7 +65,8 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 	})
 }
 
-// trainsBeside reports whether d calls a function of the package that waits for goroutines, each of which trains.
+// trainsBeside reports whether d calls a function of the package that starts goroutines which train, and waits for
+// them.
 func trainsBeside(d *Call) bool {
 	return d.Target != nil && !d.Away && d.Target.Contains(func(e *Call) bool { return e.Summary().Trains }) &&
 		d.Target.Contains(func(e *Call) bool { return syntax.IsFullName(e.Callee, "(*sync.WaitGroup).Wait") })

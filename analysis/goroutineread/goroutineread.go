@@ -124,8 +124,8 @@ func ackOf(pkg *blocking.Package, c *blocking.Call, lits []*blocking.Func, l *bl
 	return nil
 }
 
-// passedFor returns the variable or field that e, in a function that c starts, stands for: what c passes, if e is
-// a parameter of that function.
+// passedFor returns the variable or field that e stands for in a function that c starts. If e is a parameter of that
+// function, this is what c passes.
 func passedFor(pkg *blocking.Package, e ast.Expr, c *blocking.Call) *types.Var {
 	v := pkg.Variable(e)
 	if p, ok := pkg.Params[v]; ok && (p.Of == c.Target || p.Of.ArgOf == c.Expr) {

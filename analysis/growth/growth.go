@@ -100,8 +100,8 @@ func growthBy(pkg *blocking.Package, v *types.Var, d blocking.Def) (growth, bool
 	return growth{}, false
 }
 
-// growsByCalls returns the loop without an end that calls the method f in each iteration, by which the list v grows
-// by what f is given; or nil.
+// growsByCalls returns a loop without an end that calls the method f in each iteration, or nil. f appends its argument
+// to the list v.
 //
 //	for {
 //		p.remember(step()) // p.seen = append(p.seen, x)
@@ -159,8 +159,8 @@ func unread(pkg *blocking.Package) []*ast.CallExpr {
 	return list
 }
 
-// lastOnly lists the appends, in loops, of tensors or of states of networks to local lists of which only the last
-// element is ever used.
+// lastOnly lists the appends in loops to local lists whose last element alone is ever used. What is appended is a
+// tensor, or the state of a network.
 //
 //	kept = append(kept, nn.Snapshot(net))
 //	...
@@ -196,8 +196,8 @@ func isState(t types.Type) bool {
 	return ok && named.Obj().Name() == "State" && named.Obj().Pkg() != nil && blocking.Libraries().Owner(named.Obj().Pkg().Path()) != nil
 }
 
-// isOnlyLast reports whether all that becomes of the local list v is that it grows, that it is asked for its length,
-// and that its last element is used, which it is.
+// isOnlyLast reports whether the last element of the local list v is used and no other. v may grow and be asked for
+// its length.
 func isOnlyLast(pkg *blocking.Package, v *types.Var, defs []blocking.Def) bool {
 	i := slices.IndexFunc(defs, func(d blocking.Def) bool { return d.In != nil })
 	used := false

@@ -62,8 +62,8 @@ func takesBatch(c *blocking.Call) bool {
 	})
 }
 
-// rowIn returns the tensor of which c computes with one row in each iteration of l, directly or by way of variables of
-// the iteration; or nil.
+// rowIn returns the tensor whose rows c computes with, one in each iteration of l, or nil. The row may be in a variable
+// of the iteration.
 func rowIn(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (of ast.Expr) {
 	seen := make(map[*types.Var]bool)
 	var visit func(e ast.Expr)

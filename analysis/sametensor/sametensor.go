@@ -131,8 +131,8 @@ func expected(p *lint.Pass, n ast.Node, x, y ast.Expr) bool {
 	return false
 }
 
-// isOfBefore reports whether old is a variable that was set to field, that of a struct, before a call which is given
-// the struct, and the function returns the comparison. It asks whether the call has changed the values.
+// isOfBefore reports whether old holds what field held before a call that is given its struct, and the function returns
+// the comparison. It asks whether the call has changed the values.
 //
 //	before := s.x
 //	s.step()

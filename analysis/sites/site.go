@@ -123,8 +123,8 @@ func isGivenBack(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) b
 	return false
 }
 
-// asksWorld reports whether c calls a function that nobody knows, with no tensors, as that of an environment which is
-// given an action.
+// asksWorld reports whether c calls an unknown function without tensors, such as that of an environment, which is given
+// an action.
 func asksWorld(c *blocking.Call) bool {
 	return c.Dynamic && c.API.Kind == tensorapi.Unknown && !c.TakesTensor()
 }
