@@ -6,7 +6,6 @@ import (
 	"go/types"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/facts"
@@ -264,15 +263,16 @@ func (f *frame) callOf(fn *types.Func, recv value, args []value, e *ast.CallExpr
 			fn = concrete
 		}
 	}
-	name := f.p.nameOf(fn)
+	known := f.p.knownOf(fn)
+	name := known.name
 	if v, ok := f.runtime(fn, name, recv, args, e); ok {
 		return v
 	}
-	if api, ok := f.p.api.Lookup(fn); ok {
-		return f.library(api, fn, recv, args, e)
+	if known.isAPI {
+		return f.library(known.api, fn, recv, args, e)
 	}
-	if fact := facts.Of(fn); fact != nil {
-		return f.standard(fact, fn, name, recv, args, e)
+	if known.fact != nil {
+		return f.standard(known.fact, fn, name, recv, args, e)
 	}
 	if name == "log/slog.Any" || name == "log/slog.Group" { // they hold what they are given
 		return f.ts.of(name, f.behind(f.termsOfArgs(nil, args), fn.Signature(), args)...)
@@ -314,19 +314,6 @@ func dynamic(fn *types.Func, recv value) *types.Func {
 		return m
 	}
 	return nil
-}
-
-// nameOf is the full name of a function without type parameters.
-func (p *Program) nameOf(fn *types.Func) string {
-	name, ok := p.functions[fn]
-	if !ok {
-		name = fn.Origin().FullName()
-		if from := strings.IndexByte(name, '['); from >= 0 {
-			name = name[:from] + name[strings.LastIndexByte(name, ']')+1:]
-		}
-		p.functions[fn] = name
-	}
-	return name
 }
 
 // termsOfArgs returns the terms of a receiver, if there is one, and arguments.
@@ -475,18 +462,29 @@ func (f *frame) reach(v value, t types.Type) (ts []*term) {
 		}
 		t = s.Elem()
 	}
-	f.classes(t, func(class string, t types.Type) { ts = append(ts, f.mem(class, f.p.typeName(t))) })
+	for _, c := range f.classes(t) {
+		ts = append(ts, f.mem(c.name, f.p.typeName(c.typ)))
+	}
 	return ts
 }
 
-// classes calls visit with the classes of memory, and the types in it, that a value of type t leads to, as far as types
-// show.
-func (f *frame) classes(t types.Type, visit func(class string, t types.Type)) {
+// A class is a part of memory, see fieldClass, and the type of the values in it.
+type class struct {
+	name string
+	typ  types.Type
+}
+
+// classes returns the classes of memory that a value of type t leads to, as far as types show.
+func (f *frame) classes(t types.Type) []class {
+	if all, ok := f.p.classes[t]; ok {
+		return all
+	}
+	var all []class
 	seen := make(map[string]bool)
-	add := func(class string, t types.Type) {
-		if !seen[class] {
-			seen[class] = true
-			visit(class, t)
+	add := func(name string, t types.Type) {
+		if !seen[name] {
+			seen[name] = true
+			all = append(all, class{name, t})
 		}
 	}
 	var follow func(t types.Type)
@@ -517,6 +515,8 @@ func (f *frame) classes(t types.Type, visit func(class string, t types.Type)) {
 		}
 	}
 	follow(t)
+	f.p.classes[t] = all
+	return all
 }
 
 func (f *frame) fields(t types.Type, add func(string, types.Type), visit func(types.Type)) {
@@ -642,9 +642,9 @@ func (f *frame) standard(fact *facts.Entry, fn *types.Func, name string, recv va
 
 // change notes that what a value of type t leads to has changed.
 func (f *frame) change(t types.Type, by *term) {
-	f.classes(t, func(class string, t types.Type) {
-		f.memory[class] = f.ts.of("perhaps", f.mem(class, f.p.typeName(t)), by)
-	})
+	for _, c := range f.classes(t) {
+		f.memory[c.name] = f.ts.of("perhaps", f.mem(c.name, f.p.typeName(c.typ)), by)
+	}
 }
 
 // probe executes a function that another one calls, once, for what it does.

@@ -1,9 +1,10 @@
 package verify
 
 import (
+	"encoding/binary"
 	"go/constant"
 	"go/token"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -18,28 +19,42 @@ type term struct {
 
 // terms makes terms, each once.
 type terms struct {
-	known map[string]*term
+	known map[termKey]*term
+	ints  map[int]*term  // constants
 	fresh map[*term]bool // see isFresh
 }
 
-func newTerms() *terms { return &terms{make(map[string]*term), make(map[*term]bool)} }
+// A termKey tells terms apart: by the first arguments, and by the numbers of all if there are more.
+type termKey struct {
+	op    string
+	first [3]*term
+	n     int
+	all   string
+}
+
+func newTerms() *terms {
+	return &terms{make(map[termKey]*term), make(map[int]*term), make(map[*term]bool)}
+}
 
 // of returns the term that op makes of args.
 func (ts *terms) of(op string, args ...*term) *term {
-	var key strings.Builder
-	key.WriteString(op)
-	for _, a := range args {
-		key.WriteByte('\x00')
-		key.WriteString(strconv.Itoa(a.id))
+	key := termKey{op: op, n: len(args)}
+	copy(key.first[:], args)
+	if len(args) > len(key.first) {
+		var all []byte
+		for _, a := range args[len(key.first):] {
+			all = binary.AppendUvarint(all, uint64(a.id))
+		}
+		key.all = string(all)
 	}
-	return ts.intern(key.String(), func() *term { return &term{op: op, args: args} })
+	t := ts.known[key]
+	if t == nil {
+		t = ts.intern(key, &term{op: op, args: slices.Clone(args)})
+	}
+	return t
 }
 
-func (ts *terms) intern(key string, make func() *term) *term {
-	if t := ts.known[key]; t != nil {
-		return t
-	}
-	t := make()
+func (ts *terms) intern(key termKey, t *term) *term {
 	t.id = len(ts.known) + 1
 	ts.known[key] = t
 	return t
@@ -52,11 +67,23 @@ func (ts *terms) constant(v constant.Value) *term {
 			v = i
 		}
 	}
-	text := v.ExactString()
-	return ts.intern("constant\x00"+v.Kind().String()+text, func() *term { return &term{op: text, c: v} })
+	key := termKey{op: v.ExactString(), n: -1, all: v.Kind().String()}
+	t := ts.known[key]
+	if t == nil {
+		t = ts.intern(key, &term{op: key.op, c: v})
+	}
+	return t
 }
 
-func (ts *terms) int(n int) *term   { return ts.constant(constant.MakeInt64(int64(n))) }
+func (ts *terms) int(n int) *term {
+	t := ts.ints[n]
+	if t == nil {
+		t = ts.constant(constant.MakeInt64(int64(n)))
+		ts.ints[n] = t
+	}
+	return t
+}
+
 func (ts *terms) bool(b bool) *term { return ts.constant(constant.MakeBool(b)) }
 
 // String returns t, or the beginning of it: terms that are used more than once make texts grow exponentially.

@@ -30,6 +30,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/facts"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
@@ -46,14 +47,39 @@ type Program struct {
 	bodyOf   func(fn *types.Func) *Func
 	declared func(obj types.Object) (load.Effects, bool)
 
-	types     map[types.Type]string // their names
-	functions map[*types.Func]string
+	types   map[types.Type]string // their names
+	classes map[types.Type][]class
+	known   map[*types.Func]*known
 }
+
+// A known is what tables say of a function.
+type known struct {
+	name  string // see nameOf
+	api   tensorapi.Func
+	isAPI bool
+	fact  *facts.Entry
+}
+
+func (p *Program) knownOf(fn *types.Func) *known {
+	k := p.known[fn]
+	if k == nil {
+		k = &known{name: fn.Origin().FullName(), fact: facts.Of(fn)}
+		if from := strings.IndexByte(k.name, '['); from >= 0 {
+			k.name = k.name[:from] + k.name[strings.LastIndexByte(k.name, ']')+1:]
+		}
+		k.api, k.isAPI = p.api.Lookup(fn)
+		p.known[fn] = k
+	}
+	return k
+}
+
+// nameOf is the full name of a function without type parameters.
+func (p *Program) nameOf(fn *types.Func) string { return p.knownOf(fn).name }
 
 // NewProgram returns a Program. body returns nil for a function of which the body is not known; declared returns what
 // directives and tables say of a function, or of a parameter, a field or a type of functions.
 func NewProgram(body func(fn *types.Func) *Func, declared func(obj types.Object) (load.Effects, bool)) *Program {
-	return &Program{tensorapi.Ours(), body, declared, make(map[types.Type]string), make(map[*types.Func]string)}
+	return &Program{tensorapi.Ours(), body, declared, make(map[types.Type]string), make(map[types.Type][]class), make(map[*types.Func]*known)}
 }
 
 func (p *Program) body(fn *types.Func) *Func { return p.bodyOf(fn.Origin()) }
@@ -65,25 +91,29 @@ var Unknown = errors.New("the function can't be executed on terms")
 const (
 	leastPaths  = 32  // choices of how conditions turn out
 	mostPaths   = 150 // as long as there are statements that no path has executed
+	patience    = 50  // but no more than this many in a row that find none
 	schedules   = 4   // of backlogs, for each path
 	failedPaths = 12  // on which failures are tried
-	failures    = 20  // on each
+	failures    = 10  // on each
 )
 
 // Same returns nil if generated does what original does, an error that wraps [Unknown] if that can't be said, and
 // otherwise how they differ.
 func (p *Program) Same(original, generated *Func) error {
 	c := &comparison{p, newTerms(), original, generated, make(map[ast.Stmt]bool)}
-	compared := 0
+	compared, last := 0, uint64(0) // the last path that executed what no other did
 	for path := range uint64(mostPaths) {
-		if path >= leastPaths && compared > 0 && c.isCovered() {
+		if path >= leastPaths && compared > 0 && (path > last+patience || c.isCovered()) {
 			break
 		}
+		before := len(c.covered)
 		n, err := c.path(path)
 		if err != nil {
 			return err
 		}
-		compared += n
+		if compared += n; len(c.covered) > before {
+			last = path
+		}
 	}
 	if compared == 0 {
 		return fmt.Errorf("%w: no path ends", Unknown)
@@ -142,19 +172,20 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 		return nil
 	}
 	both := unique(want.raised)
-	for i, fails := range both[:min(len(both), failures)] {
+	for i, fails := range some(both) {
 		if err := try(i+int(path), fails); err != nil {
 			return 0, err
 		}
 		// Of two failures the first is seen. Numbers of the device are looked at after the operations that use them.
-		if next := slices.IndexFunc(both[i+1:], func(t *term) bool { return t.op != unread }); fails.op == unread && next >= 0 && slices.Contains(past, fails) {
-			if err := try(i+int(path), fails, both[i+1+next]); err != nil {
+		at := slices.Index(both, fails)
+		if next := slices.IndexFunc(both[at+1:], func(t *term) bool { return t.op != unread }); fails.op == unread && next >= 0 && slices.Contains(past, fails) {
+			if err := try(i+int(path), fails, both[at+1+next]); err != nil {
 				return 0, err
 			}
 		}
 	}
 	past = slices.DeleteFunc(unique(past), func(t *term) bool { return slices.Contains(both, t) })
-	for _, fails := range past[:min(len(past), failures)] {
+	for _, fails := range some(past) {
 		if err := try(schedules-1, fails); err != nil {
 			return 0, err
 		}
@@ -179,8 +210,8 @@ func choicesOf(path uint64) *choices {
 		longest:    []int{24, 60, 24, 40, 130}[path%5],
 		aliases:    path%5 == 2,
 	}
-	if path%16 == 14 { // loops are long: programs compare how often they went on with constants
-		c.percent, c.iterations, c.longest, c.onwards = 100*int(path/16%2), 70, 130, 100
+	if path == 14 || path == 30 { // loops are long: programs compare how often they went on with constants
+		c.percent, c.iterations, c.longest, c.onwards = 100*int(path/16), 70, 130, 100
 	}
 	if path%4 == 3 { // loops end by themselves after the iteration of the one true condition, or after the next one
 		n := only + int(path/8)%2
@@ -236,6 +267,18 @@ func (c *comparison) differ(want, got *outcome) error {
 // isMistake reports whether t is the failure of an operation because of a mistake in the program. Where only the
 // generated function executes the operation, past the end of a loop, the planner has proved that shapes fit.
 func isMistake(t *term) bool { return t.op == "fails: mistake" }
+
+// some returns the first of ts and some of the others, at equal distances.
+func some(ts []*term) []*term {
+	if len(ts) <= failures {
+		return ts
+	}
+	all := slices.Clone(ts[:failures/2])
+	for i := range failures / 2 {
+		all = append(all, ts[failures/2+i*(len(ts)-failures/2)/(failures/2)])
+	}
+	return all
+}
 
 func unique(ts []*term) (all []*term) {
 	seen := make(map[*term]bool)
