@@ -1192,6 +1192,24 @@ func F(xs []*tensor.Tensor) func() int {
 	return func() int { return at }
 }`,
 	}, {
+		plan.Unchecked, "the check can't execute the function",
+		`
+The generator executes its output beside the original before it is written, on
+values of which it only knows how they were made. The hint says what in the
+function it can't execute. Write that in another way, or move it into a function
+that the loop calls.`,
+		`
+func F(sums *[4]float64, xs []*tensor.Tensor) {
+	for i, x := range xs {
+		sums[i%4] += x.Sum().Item()
+	}
+}`, `
+func F(sums []float64, xs []*tensor.Tensor) {
+	for i, x := range xs {
+		sums[i%4] += x.Sum().Item()
+	}
+}`,
+	}, {
 		plan.NoRead, "there is nothing to rewrite",
 		`
 The marked function has no loop that waits for the device, or it has a Later of
@@ -1213,9 +1231,9 @@ func F(x *tensor.Tensor) (total float64) {
 	}, {
 		plan.Diverged, "the check of the output failed",
 		`
-The generator looks at its output again before it is written. Here the
-rewritten function was not the original with statements run later, or did not
-compile, and was left out: the result is correct, but the loop still waits. This
-is a mistake of asyncgen; please report it with the function.`, "", "",
+The generator compiles its output and executes it beside the original before it
+is written. Here the rewritten function did not do the same, or did not compile,
+and was left out: the result is correct, but the loop still waits. This is a
+mistake of asyncgen; please report it with the function.`, "", "",
 	},
 }

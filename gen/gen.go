@@ -51,9 +51,6 @@ type Config struct {
 	// Strict refuses what differs in time from the original, and makes
 	// [Result.Waits] report the waits that are left.
 	Strict bool
-	// Execute adds a third check: the original and the generated function are executed on terms. It finds more than the
-	// other two, but refuses one in sixty random functions that are right, so it is for tests.
-	Execute bool
 }
 
 // A Remark tells what was done with a read or a loop, and why.
@@ -73,9 +70,6 @@ type Result struct {
 
 	// Siblings are the generated functions that are on disk. Config.All leaves them as they are.
 	Siblings []Sibling
-
-	// Unexecuted are, with Config.Execute, rewritten functions that can't be executed on terms, and why.
-	Unexecuted []string
 
 	all     bool
 	strict  map[string]bool   // functions that may not wait in loops
@@ -278,49 +272,28 @@ func (g *generator) print(pkg *load.Package, units []*unit) (err error) {
 	return nil
 }
 
-// check looks at the text of units again and takes back the functions that
-// are not what they should be. It reports whether there were any.
+// check compiles and executes what has been written, and takes back the functions that are not what they should be. It
+// reports whether there were any.
 func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err error) {
-	generated, rewritten, originals := make(map[string][]byte), make(map[string]bool), make(map[string]*ast.FuncDecl)
-	var found []mismatch
-	variants, lifted, divided := newCallees(), make(map[string]*plan.Lift), make(map[string]bool)
-	for _, u := range units {
-		for _, j := range u.jobs {
-			if j.deferral != nil {
-				variants.literals[g.keyOf(j)] = calleesOf(emit.LiteralsOf(j.deferral))
-			}
-		}
-		for _, l := range u.lifts {
-			variants.functions[l.Name] = calleeOf(l)
-			variants.literals[variantKey(l)] = calleesOf(emit.LiteralsIn(l))
-			lifted[variantKey(l)] = l
-			divided[variantKey(l)] = true
-		}
-	}
+	generated, originals, lifted := make(map[string][]byte), make(map[string]*ast.FuncDecl), make(map[string]*plan.Lift)
 	for _, u := range units {
 		if u.text == nil {
 			continue
 		}
 		generated[u.path] = u.text
-		pairs := make(map[string]string)
 		for _, j := range u.jobs {
 			if j.deferral != nil {
-				pairs[g.keyOf(j)] = key(j.decl)
-				rewritten[g.keyOf(j)], originals[g.keyOf(j)] = true, j.decl
+				originals[g.keyOf(j)] = j.decl
 			}
 		}
-		found = append(found, undone(u.text, pkg.Source(u.file).Text, pairs, variants, g.known)...)
 		for _, l := range u.lifts {
-			source := l.Function.Pkg.Source(emit.FileOf(l)).Text
-			found = append(found, undoneLift(u.text, source, variantKey(l), key(l.Function.Decl), variants, g.known)...)
+			lifted[variantKey(l)] = l
 		}
 	}
-	if len(found) == 0 && len(generated) > 0 {
-		found = recheck(pkg, generated, rewritten, divided, variants, g.known)
+	if len(generated) == 0 {
+		return false, nil
 	}
-	if len(found) == 0 && len(generated) > 0 && g.Execute {
-		found, g.result.Unexecuted = same(g.analysis.Program, pkg, generated, originals, g.known)
-	}
+	found := check(g.analysis.Program, pkg, generated, originals, g.known)
 	for _, m := range found {
 		if l := lifted[m.function]; l != nil && g.takeBackUsers(pkg, units, l, m.text) {
 			continue
@@ -330,6 +303,16 @@ func (g *generator) check(pkg *load.Package, units []*unit) (wrong bool, err err
 		}
 	}
 	return len(found) > 0, nil
+}
+
+// variantKey is the key of the variant of a function that is divided.
+func variantKey(l *plan.Lift) string {
+	decl := *l.Function.Decl
+	decl.Name = ast.NewIdent(l.Name)
+	if l.Function.IsForeign() {
+		decl.Recv = nil
+	}
+	return key(&decl)
 }
 
 // keyOf is the key of the function that is generated.
@@ -352,15 +335,21 @@ func (g *generator) takeBack(pkg *load.Package, units []*unit, m mismatch) bool 
 				continue
 			}
 			if j.deferral == nil {
-				return slices.ContainsFunc(g.result.Remarks, func(r Remark) bool { return r.Code == plan.Diverged && r.Function == j.decl.Name.Name })
+				return slices.ContainsFunc(g.result.Remarks, func(r Remark) bool {
+					return (r.Code == plan.Diverged || r.Code == plan.Unchecked) && r.Function == j.decl.Name.Name
+				})
 			}
 			j.deferral = nil
 			pos := pkg.Fset.Position(j.decl.Pos())
 			g.result.Remarks = slices.DeleteFunc(g.result.Remarks, func(r Remark) bool {
 				return r.Verdict == Applied && r.Function == j.decl.Name.Name && r.Pos.Filename == pos.Filename
 			})
-			g.result.Remarks = append(g.result.Remarks, Remark{Code: plan.Diverged, Verdict: Refused, Class: plan.Diverged.Class(), Pos: pos, Function: j.decl.Name.Name,
-				Message: j.decl.Name.Name + " stays as it is: the check of its rewritten form failed, which is a mistake of asyncgen", Hint: m.text})
+			code, message := plan.Diverged, "the check of its rewritten form failed, which is a mistake of asyncgen"
+			if m.unknown {
+				code, message = plan.Unchecked, "its rewritten form can't be checked"
+			}
+			g.result.Remarks = append(g.result.Remarks, Remark{Code: code, Verdict: Refused, Class: code.Class(), Pos: pos, Function: j.decl.Name.Name,
+				Message: j.decl.Name.Name + " stays as it is: " + message, Hint: m.text})
 			return true
 		}
 	}
@@ -373,7 +362,7 @@ func (g *generator) takeBackUsers(pkg *load.Package, units []*unit, l *plan.Lift
 	for _, u := range units {
 		for _, j := range u.jobs {
 			if j.deferral != nil && slices.Contains(emit.Lifts([]*plan.Deferral{j.deferral}), l) {
-				any = g.takeBack(pkg, units, mismatch{g.keyOf(j), l.Name + ": " + text}) || any
+				any = g.takeBack(pkg, units, mismatch{g.keyOf(j), l.Name + ": " + text, false}) || any
 			}
 		}
 	}

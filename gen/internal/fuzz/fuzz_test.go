@@ -12,12 +12,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
 var (
 	seedFlag     = flag.Uint64("seed", 71, "of the first program; 0 takes the time")
 	programsFlag = flag.Int("programs", 20, "how many programs TestPrograms tries")
 	longFlag     = flag.Int("pairs", 0, "how many pairs of an original and a rewritten kernel TestLong tries")
+	checkedFlag  = flag.Int("checked", 0, "how many programs TestChecked rewrites")
 	batchFlag    = flag.Int("batch", 200, "how many programs TestLong builds at once")
 	exceptFlag   = flag.String("except", "", "seeds of programs that are left out, with commas between them")
 	firstFlag    = flag.Bool("first", false, "end TestLong with the first batch that has a program that differs")
@@ -105,6 +108,46 @@ func TestLong(t *testing.T) {
 	workers.Wait()
 	t.Logf("%s; the next seed is %d", so(), next)
 	accept(t, total)
+}
+
+// TestChecked: what the generator writes passes its own check. The programs are not run, so that many can be tried.
+func TestChecked(t *testing.T) {
+	if *checkedFlag == 0 {
+		t.Skip("takes half a minute per thousand programs: -checked N tries N")
+	}
+	first, unchecked, rewritten := seed(), 0, 0
+	t.Logf("seed %d", first)
+	for from := uint64(0); from < uint64(*checkedFlag); from += uint64(*batchFlag) {
+		var programs []*program
+		for i := from; i < min(from+uint64(*batchFlag), uint64(*checkedFlag)); i++ {
+			programs = append(programs, newProgram(first+i, fmt.Sprintf("K%05d", i)))
+		}
+		b, err := newRewritten(t.Context(), moduleRoot(t), programs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.close()
+		r := newReport()
+		r.count(b)
+		for _, d := range r.Different {
+			t.Error(d)
+		}
+		for _, m := range b.remarks {
+			if m.Code == plan.Unchecked {
+				unchecked++
+				t.Logf("%v", m)
+			}
+		}
+		for _, isRewritten := range b.forms["all"] {
+			if isRewritten {
+				rewritten++
+			}
+		}
+	}
+	t.Logf("%d programs, %d rewritten, %d that can't be checked", *checkedFlag, rewritten, unchecked)
+	if unchecked*100 > rewritten {
+		t.Errorf("%d of %d functions can't be checked: too many", unchecked, rewritten)
+	}
 }
 
 // run tries n programs with the library in the module at root, and fails for each that differs. It

@@ -69,7 +69,8 @@ const (
 	indices     = "gen/rewrite/integers.go"
 	hoists      = "gen/rewrite/hoists.go"
 	pastEnd     = "gen/rewrite/past.go"
-	checks      = "gen/recheck.go"
+	backlogs    = "gen/internal/verify/later.go"
+	comparing   = "gen/internal/verify/verify.go"
 	either      = "runtime/tensor/either.go"
 	numbersFile = "runtime/tensor/f64.go"
 	iterate     = "runtime/iterate.go"
@@ -228,13 +229,13 @@ var mutants = []mutant{
 	{name: "what callees change need not be given back", by: "gives-back", file: undoes, old: "\t\tc.in(inner, body.Decl.Body, c.standFor(f, call, body.Decl, inner, as), depth+1)\n", new: "\t\t_ = inner\n"},
 	{name: "what reads are of changes nothing", by: "gives-back-steps", file: undoes, old: "\t\t\tnodes = append(nodes, r.Operand)\n", new: "\t\t\tcontinue\n"},
 	{name: "increments need not be given back", by: "gives-back", file: undoes, old: "\t\t\tc.change(f, m.X, as)\n", new: "\t\t\t_ = m\n"},
-	{name: "nothing has to be given back", file: "gen/verifyundo.go", old: "!told[at] && text == \"\"", new: "told[at] && text == \"\"", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
+	{name: "nothing has to be given back", file: backlogs, old: "\tr.cells = e.cells\n\tr.writeAll(l.places, e.held)\n", new: "\tr.cells = e.cells\n", unit: "./gen/internal/verify", by: "^TestSame$", why: outputOnly},
 
 	// The second look at the output, which sees mistakes that the generator does not make.
-	{name: "entries may use what changes", file: checks, old: "\t\t\tif used[v] && e.after(v, at) {\n", new: "\t\t\tif used[v] && false {\n", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
-	{name: "what an entry changes may be used", file: checks, old: "v != nil && changed[v] && used[v]", new: "v != nil && false", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
-	{name: "a return needs no flush", file: checks, old: "\t\t\t\ttext = \"the backlog is not flushed before a return\"\n", new: "", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
-	{name: "names mean what they say", file: "gen/verify.go", old: "\t\ttext = otherMeaning(got, want, u.rowVars())\n", new: "\t\t_ = otherMeaning\n", unit: "./gen", by: "^TestChecksNotice$", why: outputOnly},
+	{name: "backlogs are empty", file: backlogs, old: "for len(l.backlog) > r.when.window {", new: "for len(l.backlog) > 0 {", unit: "./gen", by: "^TestCheckNotices$", why: outputOnly},
+	{name: "results need not be the same", file: comparing, old: "if want.results != got.results {", new: "if false {", unit: "./gen", by: "^TestCheckNotices$", why: outputOnly},
+	{name: "memory need not be the same", file: comparing, old: "if w != g && (w != nil", new: "if false && (w != nil", unit: "./gen/internal/verify", by: "^TestSame$", why: outputOnly},
+	{name: "nothing fails", file: "gen/internal/verify/run.go", old: "if (t == r.fails || t == r.also) &&", new: "if false &&", unit: "./gen/internal/verify", by: "^TestSame$", why: outputOnly},
 
 	// The emitter.
 	{name: "no flush after the loop", by: "sums", file: emitter, old: "\tif !r.Endless {\n", new: "\tif false {\n"},

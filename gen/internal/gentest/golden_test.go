@@ -70,12 +70,9 @@ func newGoldenModule(t *testing.T) string {
 func TestGolden(t *testing.T) {
 	goldens := gentest.Read(t, *only)
 	dir := newGoldenModule(t)
-	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, Execute: true})
+	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, why := range result.Unexecuted {
-		t.Error(why)
 	}
 	all, results := withKept(t, goldens, result)
 	gentest.RunKernels(t, gentest.NewModule(t), all, results)

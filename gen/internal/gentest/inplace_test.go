@@ -20,7 +20,7 @@ func TestGoldenInPlace(t *testing.T) {
 	for _, g := range gentest.Read(t, *only) {
 		sources[g.SourceFile(dir)] = g.Section("in.go")
 	}
-	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, All: true, Execute: true})
+	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestModules(t *testing.T) {
 	gentest.Write(t, filepath.Join(dir, "go.mod"), mod)
 	gentest.Write(t, filepath.Join(dir, "asyncgen.json"), g.Section("asyncgen.json"))
 	gentest.Write(t, g.SourceFile(dir), g.Section("in.go"))
-	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, Execute: true})
+	result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestPackages(t *testing.T) {
 	}
 	gentest.Write(t, g.SourceFile(dir), g.Section("in.go"))
 	generate := func() *gen.Result {
-		r, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, Execute: true})
+		r, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestPackages(t *testing.T) {
 	}) {
 		t.Error("the written test does not look whether a function of another package has changed, of which there is a variant")
 	}
-	inPlace, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, All: true, Execute: true})
+	inPlace, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{"./w64/..."}, All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

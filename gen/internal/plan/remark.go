@@ -55,6 +55,7 @@ const (
 	Exempt         Code = "AG216"
 	Hidden         Code = "AG217"
 	InTest         Code = "AG218"
+	Unchecked      Code = "AG219"
 	NoNumber       Code = "AG221"
 	OneRounding    Code = "AG222"
 	PastFails      Code = "AG230"
@@ -124,6 +125,7 @@ var classes = map[Code]Class{
 	ExitForm:       UserFixable,
 	Hidden:         UserFixable,
 	InTest:         UserFixable,
+	Unchecked:      UserFixable,
 	NoNumber:       UserFixable,
 	OneRounding:    UserFixable,
 	Diverged:       Mistake,

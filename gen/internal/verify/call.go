@@ -195,7 +195,7 @@ func (f *frame) apply(of value, args []value, e *ast.CallExpr) value {
 		return f.callOf(of.fn, of.recv, args, e)
 	case *term:
 		if of.op == "nil" {
-			panic(raise{f.ts.of("fails: nil function")})
+			f.run.raise(f.ts.of("fails: nil function"))
 		}
 		return f.unknown("calls", append([]*term{of}, f.handed(nil, args, e)...))
 	}
@@ -242,17 +242,48 @@ func (f *frame) declared(d load.Effects, name string, sig *types.Signature, recv
 	return t
 }
 
-// handed is what a function of which nothing is known gets. It must not call back.
+// handed is what a function of which nothing is known gets. A function literal that is among it may be called at any
+// time: the variables that it uses are in memory from now on.
 func (f *frame) handed(recv value, args []value, e *ast.CallExpr) []*term {
 	for _, a := range append(slices.Clip(args), recv) {
 		switch a := a.(type) {
-		case *closure, native, *once, *later, *bound:
+		case *closure:
+			f.free(a)
+		case native, *once, *later, *bound:
 			f.stop(e, "hands a function to one of which nothing is known")
 		case *list: // it may change it
 			a.mem.isShared = true
 		}
 	}
 	return f.termsOfArgs(recv, args)
+}
+
+// free puts the variables around a function literal that it uses into memory.
+func (r *run) free(c *closure) {
+	ast.Inspect(c.body, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		v, ok := c.fn.Info.Uses[id].(*types.Var)
+		if !ok || v.IsField() || c.body.Pos() <= v.Pos() && v.Pos() < c.body.End() {
+			return true
+		}
+		cell := c.env.lookup(v)
+		if cell == nil {
+			return true
+		}
+		if inner, ok := cell.v.(*closure); ok && cell.addr == nil {
+			if cell.inTerm {
+				return true
+			}
+			cell.inTerm = true
+			r.free(inner)
+			cell.inTerm = false
+		}
+		r.address(&ref{cell: cell})
+		return true
+	})
 }
 
 // callOf calls a function or method that is known by name.
@@ -285,7 +316,7 @@ func (f *frame) callOf(fn *types.Func, recv value, args []value, e *ast.CallExpr
 	}
 	if name == "(error).Error" {
 		if isNil(recv) {
-			panic(raise{f.ts.of("fails: nil", f.term(recv))})
+			f.run.raise(f.ts.of(failsNil))
 		}
 		return f.ts.of(name, f.term(recv))
 	}
@@ -353,8 +384,9 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 	case tensorapi.Host:
 		return f.operation(name, f.behind(ts, fn.Signature(), args))
 	case tensorapi.View, tensorapi.Op:
-		if api.Kind == tensorapi.Op && isLate && isRead(name) {
-			return f.ts.of(name, ts...) // ItemF64: it fails where it is looked at
+		if api.Kind == tensorapi.Op && isLate && isRead(name) { // ItemF64: it fails where it is looked at
+			f.late[ts[0]] = true
+			return f.ts.of(name, ts...)
 		}
 		ts = f.behind(ts, fn.Signature(), args)
 		if f.p.nameOf(fn) == method+"SliceI64" { // Slice(axis, i, i+n)
@@ -378,7 +410,9 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 	case tensorapi.Value:
 		return f.ts.of(name, ts...)
 	case tensorapi.Read:
-		f.reads(ts[0])
+		if results := fn.Signature().Results(); results.Len() == 0 || f.p.typeName(results.At(results.Len()-1).Type()) != "error" {
+			f.reads(ts[0])
+		}
 		return f.ts.of(name, ts...)
 	case tensorapi.Wait, tensorapi.Print:
 		return f.ts.of(name, ts...)
@@ -435,10 +469,20 @@ func (f *frame) isPlain(t types.Type) bool {
 		return true
 	case *types.Slice:
 		return f.isPlain(u.Elem())
+	case *types.Pointer:
+		return isMatrix(u.Elem())
+	case *types.Interface:
+		return isMatrix(t)
 	case *types.Struct:
 		return !f.p.api.IsCell(t)
 	}
 	return false
+}
+
+// isMatrix reports whether t is a type of gonum's matrices.
+func isMatrix(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "gonum.org/v1/gonum/mat"
 }
 
 // behind adds to the terms of a call what slices and the like lead to.
@@ -624,7 +668,7 @@ func (f *frame) standard(fact *facts.Entry, fn *types.Func, name string, recv va
 		t = f.ts.of(name, ts...)
 	}
 	if fact.Has(facts.Ends | facts.Exits) {
-		panic(raise{t})
+		f.run.raise(t)
 	}
 	if !fact.Has(facts.Total) {
 		f.mayFail("panics", f.ts.of(name, ts...))
@@ -687,7 +731,8 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 	case "close":
 		return f.unknown("close", []*term{f.term(f.expr(e.Args[0]))})
 	case "panic":
-		panic(raise{f.ts.of("panic", f.term(f.expr(e.Args[0])))})
+		v := f.term(f.expr(e.Args[0]))
+		f.run.raise(f.ts.of("panic", v))
 	case "min", "max":
 		kind := kindOf(f.typeOf(e))
 		t := f.term(f.expr(e.Args[0]))

@@ -152,7 +152,7 @@ func (f *frame) notNil(p *term) {
 		return
 	}
 	if is := f.ts.binary(token.EQL, "?", p, f.ts.of("nil")); f.decide(is) {
-		panic(raise{f.ts.of("fails: nil", p)})
+		f.run.raise(f.ts.of(failsNil))
 	}
 }
 
@@ -301,6 +301,10 @@ func (r *run) lenOfTerm(t *term) *term {
 		return r.ts.int(0)
 	case "slice":
 		return t.args[1]
+	case tensorPath + ".Grad": // as many as it is given
+		if len(t.args) > 1 && t.args[1].op == "slice" {
+			return t.args[1].args[1]
+		}
 	case "append":
 		return r.ts.binary(token.ADD, "int", r.lenOfTerm(t.args[0]), r.ts.int(len(t.args)-1))
 	}
@@ -387,7 +391,7 @@ func (f *frame) expr(e ast.Expr) value {
 	case *ast.TypeAssertExpr:
 		v := f.expr(e.X)
 		if is := f.isType(v, f.fn.Info.Types[e.Type]); !f.decide(is) {
-			panic(raise{f.ts.of("fails: type", is)})
+			f.run.raise(f.ts.of("fails: type", is))
 		}
 		return v
 	case *ast.SliceExpr:

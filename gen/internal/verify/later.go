@@ -31,6 +31,8 @@ type later struct {
 	iterating bool
 	told      *entry
 	isClosed  bool
+
+	compared, unlike, asked bool // see Later.Alike
 }
 
 // An entry is a function of a backlog, or a test.
@@ -132,6 +134,15 @@ func (l *later) tests() (n int) {
 	return n
 }
 
+// most is how many tests a loop may run ahead of: half as many as have been false, or, so that short loops do it,
+// nearly as many.
+func (l *later) most(ahead int) int {
+	if l.unlike {
+		return 0
+	}
+	return max(l.passed/2, min(l.passed-1, ahead))
+}
+
 func (l *later) all(r *run) {
 	for len(l.backlog) > 0 {
 		l.next(r)
@@ -171,6 +182,7 @@ func (l *later) report(r *run, t types.Type) tuple {
 		return tuple{r.zero(t), r.ts.bool(false)}
 	}
 	l.taken, l.passed = nil, 0
+	l.compared, l.unlike, l.asked = false, false, false
 	if l.iterating {
 		l.told = e
 	}
@@ -256,6 +268,9 @@ func (f *frame) runtime(fn *types.Func, name string, recv value, args []value, e
 		f.reads(x)
 		return f.ts.of(name+" "+f.p.typeName(f.typeOf(e)), x), true
 	case "sync.OnceValue":
+		if b, ok := args[0].(*bound); ok {
+			f.late[f.term(b.recv)] = true
+		}
 		return &once{of: args[0]}, true
 	}
 	if r := fn.Signature().Recv(); r != nil && tensorapi.IsNumber(r.Type()) {
@@ -292,21 +307,30 @@ func (f *frame) ofLater(l *later, method string, args []value, e *ast.CallExpr) 
 		if l.taken == nil {
 			l.queue(f.run, &entry{do: args[0], isTest: true, state: clone(args[1])})
 			l.some(f.run)
-			// a loop runs ahead of half as many tests as have been false
-			for l.tests() > max(l.passed/2, min(l.passed, f.when.ahead)) {
+			for l.tests() > l.most(f.when.ahead) {
 				l.next(f.run)
 			}
 		}
 		return l.report(f.run, state())
 	case "Flush":
 		l.all(f.run)
+		if !l.asked {
+			l.compared, l.unlike = false, false
+		}
+		l.asked = false
 		result := l.report(f.run, state())
 		l.passed = 0
 		return result
 	case "Iterate":
 		return l.iterate(f.run, args[0], state())
 	case "Alike", "Floats":
-		return f.ts.bool(f.when.random == nil || f.when.random.IntN(4) > 0)
+		is := f.when.random == nil || f.when.random.IntN(4) > 0
+		if method == "Alike" {
+			is = is && l.compared // in the first iteration there is nothing to compare with
+			l.compared = true
+		}
+		l.unlike, l.asked = !is, !is
+		return f.ts.bool(is)
 	case "Rows":
 		return &rows{f.rowFunction(args[1], e), f.term(args[0])}
 	case "Undo":
@@ -406,7 +430,7 @@ func (f *frame) ofRows(x *rows, name string, args []value, e *ast.CallExpr) valu
 
 func (f *frame) ofRow(x *rows, j *term) *term {
 	if is := f.ts.binary(token.LSS, "int", j, x.n); !f.decide(is) {
-		panic(raise{f.ts.of("fails: no such row", is)})
+		f.run.raise(f.ts.of("fails: no such row", is))
 	}
 	outer := f.row
 	f.run.row = j

@@ -40,6 +40,7 @@ type run struct {
 	failed    map[*term]bool   // what has failed with fails
 	hasFailed bool             // the failure was noticed
 	raised    []*term          // what may have failed, in order
+	late      map[*term]bool   // tensors that are numbers of the device, or read once by a function
 	news      map[*term]int    // objects that got an address, by what they held then
 
 	panicking    *raise // the panic that deferred functions run for
@@ -157,15 +158,24 @@ func (r *run) contains(t *term) bool {
 	return has
 }
 
-// unread is the failure of a tensor whose value is read.
-const unread = "fails: unread"
+// Failures.
+const (
+	unread     = "fails: unread" // of a tensor whose value is read
+	failsNil   = "fails: nil"
+	failsIndex = "fails: index"
+)
+
+// raise panics in the program that is executed. Whoever recovers may see cells that have run ahead.
+func (r *run) raise(v *term) {
+	r.hasFailed = true
+	panic(raise{v})
+}
 
 // looks reads a tensor, or a number that may still be computed. That panics if a value has failed that it was computed
 // of.
 func (r *run) looks(t *term) {
 	if r.contains(t) {
-		r.hasFailed = true
-		panic(raise{r.fails})
+		r.raise(r.fails)
 	}
 }
 
@@ -174,8 +184,7 @@ func (r *run) mayFail(what string, args ...*term) {
 	t := r.ts.of("fails: "+what, args...)
 	r.raised = append(r.raised, t)
 	if (t == r.fails || t == r.also) && !(isMistake(t) && r.isPast()) {
-		r.hasFailed = true
-		panic(raise{t})
+		r.raise(t)
 	}
 }
 
@@ -329,6 +338,12 @@ func (r *run) save(class string, addr *term, t types.Type, v value) {
 	m := r.mem(class, name)
 	if stored == r.same[name] && isFirst(r.ts.sel(m, addr)) {
 		return
+	}
+	if stored == r.same[name] { // a place holds again what it held at first
+		if rest := r.ts.without(m, addr); rest != m && isFirst(r.ts.sel(rest, addr)) && class != r.p.derefClass(t) {
+			r.memory[class] = rest
+			return
+		}
 	}
 	if class == r.p.derefClass(t) {
 		r.cross[name] = r.ts.of("store", r.crossed(name), addr, stored)
@@ -560,6 +575,9 @@ func (r *run) zero(t types.Type) value {
 
 // compared returns a == b for values that are more than terms.
 func (r *run) compared(x, y value, kind string) *term {
+	if t, ok := x.(*term); ok && t.op == "recovered" && isNil(y) {
+		return r.ts.bool(false)
+	}
 	if t, ok := x.(*term); ok && t.op == method+"Wait" && isNil(y) {
 		return r.ts.bool(!r.contains(t))
 	}

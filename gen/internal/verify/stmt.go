@@ -251,17 +251,24 @@ func (f *frame) several(v value, n int) []value {
 
 func (f *frame) assign(s *ast.AssignStmt) {
 	if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
-		p := f.place(s.Lhs[0])
 		op := s.Tok - (token.ADD_ASSIGN - token.ADD)
+		place := f.left(s.Lhs[0])
+		var y *term
+		if calls(s.Rhs[0]) {
+			y = f.term(f.expr(s.Rhs[0]))
+		}
+		p := place()
 		x := f.term(f.read(p))
-		y := f.term(f.expr(s.Rhs[0]))
+		if y == nil {
+			y = f.term(f.expr(s.Rhs[0]))
+		}
 		f.write(p, f.arithmetic(op, f.typeOf(s.Lhs[0]), x, y, s.Rhs[0]))
 		return
 	}
-	var places []*place
+	var places []func() *place
 	if s.Tok == token.ASSIGN {
 		for _, l := range s.Lhs {
-			places = append(places, f.place(l))
+			places = append(places, f.left(l))
 		}
 	}
 	var vs []value
@@ -274,7 +281,7 @@ func (f *frame) assign(s *ast.AssignStmt) {
 	}
 	for i, l := range s.Lhs {
 		if s.Tok == token.ASSIGN {
-			f.write(places[i], vs[i])
+			f.write(places[i](), vs[i])
 			continue
 		}
 		id := l.(*ast.Ident)
@@ -283,6 +290,22 @@ func (f *frame) assign(s *ast.AssignStmt) {
 		} else if id.Name != "_" {
 			f.write(f.place(l), vs[i])
 		}
+	}
+}
+
+// left evaluates the left side of an assignment and returns a function that returns the place. Go calls what is on both
+// sides, in order, before it finds out that a pointer is nil or an index out of range: that function panics then.
+func (f *frame) left(e ast.Expr) func() *place {
+	var p *place
+	late := caught(func() { p = f.place(e) })
+	if r, ok := late.(raise); ok && r.v.op != failsNil && r.v.op != failsIndex {
+		panic(late)
+	}
+	return func() *place {
+		if late != nil {
+			panic(late)
+		}
+		return p
 	}
 }
 
@@ -362,16 +385,17 @@ func (f *frame) holds(e ast.Expr, n int) bool {
 // isComparison reports whether e compares two values that are no calls.
 func isComparison(e ast.Expr) bool {
 	b, ok := ast.Unparen(e).(*ast.BinaryExpr)
-	if !ok || b.Op == token.LAND || b.Op == token.LOR {
-		return false
-	}
-	calls := false
-	ast.Inspect(b, func(n ast.Node) bool {
+	return ok && b.Op != token.LAND && b.Op != token.LOR && !calls(b)
+}
+
+// calls reports whether there is a call in e.
+func calls(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
 		_, isCall := n.(*ast.CallExpr)
-		calls = calls || isCall
-		return !calls
+		found = found || isCall
+		return !found
 	})
-	return !calls
+	return found
 }
 
 func (f *frame) rangeLoop(s *ast.RangeStmt, label string) way {

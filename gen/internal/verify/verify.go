@@ -140,6 +140,7 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 		return 0, fmt.Errorf("%w: %s", Unknown, want.stopped)
 	}
 	var past []*term // what may fail in the generated function, and then what may only there
+	late := make(map[*term]bool)
 	for s := range schedules {
 		got := c.execute(c.ts, c.generated, shared, scheduled(path, s), nil)
 		if got.isCut {
@@ -150,6 +151,7 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 		}
 		compared++
 		past = append(past, got.raised...)
+		maps.Copy(late, got.late)
 	}
 	if path >= failedPaths {
 		return compared, nil
@@ -163,7 +165,7 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 		if want.stopped != "" {
 			return fmt.Errorf("%w: %s", Unknown, want.stopped)
 		}
-		if want.panics != nil && want.panics.op == "fails: nil" && got.panics == fail[0] {
+		if isNilFailure(want.panics) && got.panics == fail[0] || isNilFailure(got.panics) && want.panics == fail[0] {
 			return nil // Go leaves open which comes first in p.x += f()
 		}
 		if err := c.differ(want, got); err != nil {
@@ -176,11 +178,16 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 		if err := try(i+int(path), fails); err != nil {
 			return 0, err
 		}
-		// Of two failures the first is seen. Numbers of the device are looked at after the operations that use them.
-		at := slices.Index(both, fails)
-		if next := slices.IndexFunc(both[at+1:], func(t *term) bool { return t.op != unread }); fails.op == unread && next >= 0 && slices.Contains(past, fails) {
-			if err := try(i+int(path), fails, both[at+1+next]); err != nil {
-				return 0, err
+		if fails.op != unread || !slices.Contains(past, fails) {
+			continue
+		}
+		// Of two failures the first is seen. Late ones may be looked at after operations that are mistakes.
+		for _, next := range both[slices.Index(both, fails)+1:] {
+			if next.op != unread && !(isMistake(next) && late[fails.args[0]]) {
+				if err := try(i+int(path), fails, next); err != nil {
+					return 0, err
+				}
+				break
 			}
 		}
 	}
@@ -280,6 +287,8 @@ func some(ts []*term) []*term {
 	return all
 }
 
+func isNilFailure(t *term) bool { return t != nil && t.op == failsNil }
+
 func unique(ts []*term) (all []*term) {
 	seen := make(map[*term]bool)
 	for _, t := range ts {
@@ -302,6 +311,7 @@ type outcome struct {
 	random  map[*term]*term
 
 	raised  []*term
+	late    map[*term]bool
 	covered map[ast.Stmt]bool
 	stopped string // why the run could not go on
 	isCut   bool
@@ -313,7 +323,7 @@ type outcome struct {
 // execute runs fn with parameters of which nothing is known.
 func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, fail []*term) (o *outcome) {
 	r := &run{p: p, ts: ts, choices: shared, when: when, same: make(map[string]value), memory: make(map[string]*term), cross: make(map[string]*term),
-		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), covered: make(map[ast.Stmt]bool)}
+		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), late: make(map[*term]bool), covered: make(map[ast.Stmt]bool)}
 	if len(fail) > 0 {
 		r.fails, r.also = fail[0], fail[len(fail)-1]
 	}
@@ -331,7 +341,7 @@ func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, f
 			o.stopped = fmt.Sprint(p)
 		}
 		o.trace, o.memory, o.epoch, o.cells, o.random = r.trace, r.memory, r.epoch, r.cells, r.random
-		o.raised, o.covered, o.hasFailed = r.raised, r.covered, r.hasFailed
+		o.raised, o.late, o.covered, o.hasFailed = r.raised, r.late, r.covered, r.hasFailed
 		o.isOpen = slices.ContainsFunc(r.laters, func(l *later) bool { return !l.isClosed })
 	}()
 	c := &closure{typ: fn.Decl.Type, body: fn.Decl.Body, fn: fn, name: fn.Decl.Name.Name}
