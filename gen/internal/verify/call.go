@@ -41,7 +41,11 @@ func (f *frame) callExpr(e *ast.CallExpr) value {
 		if s := info.Selections[sel]; s != nil && s.Kind() == types.MethodVal {
 			recv = f.receiver(sel, s)
 		} else if s != nil && s.Kind() == types.MethodExpr {
-			f.stop(e, "a method expression")
+			if len(s.Index()) > 1 {
+				f.stop(e, "a method expression of a promoted method")
+			}
+			recv = clone(f.expr(e.Args[0]))
+			e = &ast.CallExpr{Fun: e.Fun, Lparen: e.Lparen, Args: e.Args[1:], Ellipsis: e.Ellipsis, Rparen: e.Rparen}
 		}
 	}
 	return f.callOf(fn, recv, f.args(e, fn.Signature()), e)
@@ -751,8 +755,8 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		f.memory[class] = f.ts.of("deleted", f.mem(class, f.p.typeName(u.Elem())), f.term(m), k)
 		return nil
 	case "copy":
-		to, from := f.expr(e.Args[0]), f.term(f.expr(e.Args[1]))
-		more := f.reach(from, f.typeOf(e.Args[1]))
+		to, source := f.expr(e.Args[0]), f.expr(e.Args[1])
+		from, more := f.term(source), f.reach(source, f.typeOf(e.Args[1]))
 		if l, ok := to.(*list); ok {
 			l.mem.content = f.ts.of("copied", append([]*term{l.mem.content, from}, more...)...)
 			return f.ts.of("len", from)

@@ -24,6 +24,9 @@ type place struct {
 
 	array *place // or an element of an array, which is another place
 
+	whole *place // or a field of a struct that is an element
+	part  int
+
 	all *elements // or all elements of a slice
 
 	blank bool
@@ -58,6 +61,8 @@ func (f *frame) read(p *place) value {
 		return f.ts.sel(p.list.mem.content, f.ts.at(p.index))
 	case p.array != nil:
 		return f.ts.sel(f.term(f.read(p.array)), f.ts.at(p.index))
+	case p.whole != nil:
+		return f.run.field(f.read(p.whole), p.whole.typ, p.part)
 	case p.field != nil:
 		return f.loadField(p.addr, p.owner, p.field)
 	}
@@ -77,6 +82,8 @@ func (f *frame) write(p *place, v value) {
 		p.list.mem.put(f.run, p.index, v)
 	case p.array != nil:
 		f.write(p.array, f.ts.store(f.term(f.read(p.array)), f.ts.at(p.index), f.term(v)))
+	case p.whole != nil:
+		f.write(p.whole, f.withPart(f.read(p.whole), p.whole.typ, []int{p.part}, v))
 	case p.field != nil:
 		f.saveField(p.addr, p.owner, p.field, v)
 	default:
@@ -186,10 +193,8 @@ func (f *frame) part(at *place, t types.Type, i int, field *types.Var) *place {
 	switch {
 	case at.cell != nil:
 		return &place{cell: at.cell, path: append(append([]int(nil), at.path...), i)}
-	case at.list != nil:
-		return &place{cell: &cell{v: f.run.field(f.read(at), t, i), typ: field.Type()}} // read only
-	case at.array != nil:
-		return &place{cell: &cell{v: f.run.field(f.read(at), t, i), typ: field.Type()}}
+	case at.list != nil || at.array != nil || at.whole != nil:
+		return &place{whole: at, part: i, typ: field.Type()}
 	case at.field != nil:
 		return &place{addr: f.ts.of("part "+at.field.Name(), at.addr), owner: t, field: field, typ: field.Type()}
 	}
@@ -218,7 +223,11 @@ func (f *frame) indexed(e *ast.IndexExpr) *place {
 		f.inRange(i, f.ts.int(int(u.Len())))
 		return &place{array: whole, index: i, typ: u.Elem()}
 	case *types.Pointer:
-		f.stop(e, "an array behind a pointer")
+		whole := f.pointed(f.expr(e.X), u.Elem())
+		i := f.term(f.expr(e.Index))
+		a := u.Elem().Underlying().(*types.Array)
+		f.inRange(i, f.ts.int(int(a.Len())))
+		return &place{array: whole, index: i, typ: a.Elem()}
 	case *types.Map:
 		x := f.expr(e.X)
 		i := f.term(f.expr(e.Index))
@@ -432,11 +441,8 @@ func (f *frame) unary(e *ast.UnaryExpr) value {
 			return &ref{cell: &cell{v: f.composite(lit), typ: f.typeOf(lit)}}
 		}
 		p := f.place(e.X)
-		switch {
-		case p.cell != nil:
+		if p.cell != nil {
 			return &ref{p.cell, p.path}
-		case p.list != nil || p.array != nil:
-			f.stop(e, "the address of an element")
 		}
 		return &pointer{p}
 	case token.NOT:
@@ -531,8 +537,15 @@ func (f *frame) compositeOf(e *ast.CompositeLit, t types.Type) value {
 		var elems []*term
 		var parts map[int]value
 		for _, el := range e.Elts {
-			if _, ok := el.(*ast.KeyValueExpr); ok {
-				f.stop(el, "keys in a literal")
+			if kv, ok := el.(*ast.KeyValueExpr); ok {
+				key, _ := f.term(f.expr(kv.Key)).asInt()
+				if key < len(elems) || key > 1000 {
+					f.stop(el, "keys in a literal that are not in order")
+				}
+				for len(elems) < key {
+					elems = append(elems, f.term(f.zero(elemOf(u))))
+				}
+				el = kv.Value
 			}
 			v := f.expr(el)
 			if _, ok := u.(*types.Slice); ok && isMore(v) {
@@ -561,6 +574,14 @@ func (f *frame) compositeOf(e *ast.CompositeLit, t types.Type) value {
 	}
 	f.stop(e, "a literal that is not interpreted")
 	return nil
+}
+
+// elemOf returns the type of the elements of a slice or an array.
+func elemOf(t types.Type) types.Type {
+	if s, ok := t.(*types.Slice); ok {
+		return s.Elem()
+	}
+	return t.(*types.Array).Elem()
 }
 
 func (f *frame) slice(e *ast.SliceExpr) value {

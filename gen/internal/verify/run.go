@@ -376,7 +376,11 @@ func (r *run) field(v value, t types.Type, i int) value {
 	if rec, ok := v.(*record); ok {
 		return rec.fields[i]
 	}
-	return r.ts.of("field "+t.Underlying().(*types.Struct).Field(i).Name(), r.termOf(v))
+	held := r.termOf(v)
+	if held.op == "struct "+r.p.structName(t) {
+		return held.args[i]
+	}
+	return r.ts.of("field "+t.Underlying().(*types.Struct).Field(i).Name(), held)
 }
 
 // termOf returns a term for v. What it leads to can be reached by code that is not interpreted from now on.
@@ -501,6 +505,8 @@ func (r *run) address(v *ref) *term {
 // addressOf returns the address of a place in memory.
 func (r *run) addressOf(at *place) *term {
 	switch {
+	case at.addr == nil:
+		panic(stop{"the address of an element goes to a function of which nothing is known"})
 	case at.field == nil:
 		return at.addr
 	case isStruct(at.typ):

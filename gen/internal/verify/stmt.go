@@ -354,7 +354,7 @@ func (f *frame) forLoop(s *ast.ForStmt, label string) way {
 	return f.scope(func() way {
 		f.stmt(s.Init, "")
 		for n := 0; ; n++ {
-			if s.Cond != nil && !f.holds(s.Cond, n) {
+			if s.Cond != nil && !f.holds(s.Cond, n, isComparison(s.Cond)) {
 				return onwards
 			}
 			if s.Cond == nil && n > 100 {
@@ -374,12 +374,13 @@ func (f *frame) forLoop(s *ast.ForStmt, label string) way {
 	})
 }
 
-// holds reports whether the condition of a loop that has had n iterations is true.
-func (f *frame) holds(e ast.Expr, n int) bool {
+// holds reports whether the condition of a loop that has had n iterations is true. isShort is that of goesOn: parts of a
+// condition may move into the function of an exit.
+func (f *frame) holds(e ast.Expr, n int, isShort bool) bool {
 	if b, ok := ast.Unparen(e).(*ast.BinaryExpr); ok && b.Op == token.LAND {
-		return f.holds(b.X, n) && f.holds(b.Y, n)
+		return f.holds(b.X, n, false) && f.holds(b.Y, n, false)
 	}
-	return f.goesOn(f.term(f.expr(e)), n, isComparison(e))
+	return f.goesOn(f.term(f.expr(e)), n, isShort)
 }
 
 // isComparison reports whether e compares two values that are no calls.
@@ -427,8 +428,8 @@ func (f *frame) rangeLoop(s *ast.RangeStmt, label string) way {
 		return f.iterator(s, label, f.term(x))
 	case *types.Pointer:
 		a := u.Elem().Underlying().(*types.Array)
-		x := f.term(x)
-		return f.iterate(s, label, f.ts.int(int(a.Len())), func(i *term) value { return f.load(f.p.elemClass(a.Elem()), f.ts.of("at", x, i), a.Elem()) })
+		whole := f.pointed(x, u.Elem())
+		return f.iterate(s, label, f.ts.int(int(a.Len())), func(i *term) value { return f.read(&place{array: whole, index: i, typ: a.Elem()}) })
 	}
 	f.stop(s, "a range that is not interpreted")
 	return onwards

@@ -386,6 +386,57 @@ var pairs = []struct {
 	wrong: map[string]string{"read too late": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
 		for _, x := range xs { y := p.Value().Mul(x); later.Do(func() { total += p.Value().Mul(x).Sum().Item() }); p.Set(y) }
 		later.Flush(); return w, total`},
+}, {
+	name: "fields of elements",
+	original: `rows := make([]row, 3); var pair [2]row
+		for i, x := range xs { rows[i%3].sum += x.Sum().Item(); pair[i%2].n++; p := &rows[i%3]; p.n++ }
+		fmt.Fprintln(out, rows, pair); return w, rows[0].sum`,
+	right: []string{`rows := make([]row, 3); var pair [2]row; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { rows[i%3].sum += at.Item() }); pair[i%2].n++; later.Do(func() { p := &rows[i%3]; p.n++ }) }
+		later.Flush(); fmt.Fprintln(out, rows, pair); return w, rows[0].sum`},
+	wrong: map[string]string{
+		"another element": `rows := make([]row, 3); var pair [2]row; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { rows[(i+1)%3].sum += at.Item() }); pair[i%2].n++; later.Do(func() { p := &rows[i%3]; p.n++ }) }
+		later.Flush(); fmt.Fprintln(out, rows, pair); return w, rows[0].sum`,
+		"not in the array": `rows := make([]row, 3); var pair [2]row; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { rows[i%3].sum += at.Item() }); q := pair[i%2]; q.n++; later.Do(func() { p := &rows[i%3]; p.n++ }) }
+		later.Flush(); fmt.Fprintln(out, rows, pair); return w, rows[0].sum`,
+		"not through the pointer": `rows := make([]row, 3); var pair [2]row; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { rows[i%3].sum += at.Item() }); pair[i%2].n++; later.Do(func() { p := rows[i%3]; p.n++ }) }
+		later.Flush(); fmt.Fprintln(out, rows, pair); return w, rows[0].sum`,
+	},
+}, {
+	name: "arrays behind pointers, keys, method expressions",
+	original: `names := []string{1: "b", 2: "c"}; a := &[4]float64{2: 1}
+		for i, x := range xs { a[i%4] += (*tensor.Tensor).Item(x.Sum()); fmt.Fprintln(out, names[i%3]) }
+		for _, v := range a { total += v }
+		return w, total`,
+	right: []string{`names := []string{1: "b", 2: "c"}; a := &[4]float64{2: 1}; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { a[i%4] += at.Item() }); later.Do(func() { fmt.Fprintln(out, names[i%3]) }) }
+		later.Flush(); for _, v := range a { total += v }
+		return w, total`},
+	wrong: map[string]string{"read too early": `names := []string{1: "b", 2: "c"}; a := &[4]float64{2: 1}; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { a[i%4] += at.Item() }); later.Do(func() { fmt.Fprintln(out, names[i%3]) }) }
+		for _, v := range a { total += v }
+		later.Flush(); return w, total`},
+}, {
+	name:     "function literals that are handed on",
+	original: `n := 0; wg.Go(func() { n++ }); for _, x := range xs { fmt.Fprintln(out, x.Sum().Item()) }; wg.Wait(); return w, float64(n)`,
+	right: []string{`n := 0; wg.Go(func() { n++ }); later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { at := later.Read(x.Sum()); later.Do(func() { fmt.Fprintln(out, at.Item()) }) }
+		later.Flush(); wg.Wait(); return w, float64(n)`},
+	wrong: map[string]string{"used before": `n := 0; wg.Go(func() { n++ }); later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { at := later.Read(x.Sum()); later.Do(func() { fmt.Fprintln(out, at.Item()) }) }
+		later.Flush(); v := float64(n); wg.Wait(); return w, v`},
+}, {
+	name:     "nil pointers and failures on the left",
+	original: `for i, x := range xs { m.steps += int(x.Sum().Item()); rates[i%2] = x.Mean().Item() }; return w, total`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { m.steps += int(at.Item()) }); at2 := later.Read(x.Mean()); later.Do(func() { rates[i%2] = at2.Item() }) }
+		later.Flush(); return w, total`},
+	wrong: map[string]string{"an index that can't fail": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { m.steps += int(at.Item()) }); at2 := later.Read(x.Mean()); later.Do(func() { if v := at2.Item(); i%2 < len(rates) { rates[i%2] = v } }) }
+		later.Flush(); return w, total`},
 }}
 
 const header = `package p
@@ -394,6 +445,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"sync"
 
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
@@ -402,6 +454,13 @@ import (
 
 var _ = fmt.Fprintln
 var _ = asyncrt.WaitAll
+
+var wg sync.WaitGroup
+
+type row struct {
+	sum float64
+	n   int
+}
 
 type model struct {
 	w     *tensor.Tensor
