@@ -95,15 +95,18 @@ const (
 	schedules   = 4   // of backlogs, for each path
 	failedPaths = 12  // on which failures are tried
 	failures    = 10  // on each
+	fewestPaths = 8   // of functions that take long
+	mostSteps   = 2e6 // statements and expressions, after which no more is tried: a second
 )
 
 // Same returns nil if generated does what original does, an error that wraps [Unknown] if that can't be said, and
 // otherwise how they differ.
 func (p *Program) Same(original, generated *Func) error {
-	c := &comparison{p, newTerms(), original, generated, make(map[ast.Stmt]bool)}
+	c := &comparison{p, newTerms(), original, generated, make(map[ast.Stmt]bool), 0}
 	compared, last := 0, uint64(0) // the last path that executed what no other did
 	for path := range uint64(mostPaths) {
-		if path >= leastPaths && compared > 0 && (path > last+patience || c.isCovered()) {
+		isEnough := path >= leastPaths && (path > last+patience || c.isCovered()) || path >= fewestPaths && c.isLong()
+		if isEnough && (compared > 0 || c.steps > 4*mostSteps) {
 			break
 		}
 		before := len(c.covered)
@@ -127,12 +130,22 @@ type comparison struct {
 	ts                  *terms
 	original, generated *Func
 	covered             map[ast.Stmt]bool // that paths which were compared have executed
+	steps               int
+}
+
+func (c *comparison) isLong() bool { return c.steps > mostSteps }
+
+// run executes one of the functions.
+func (c *comparison) run(fn *Func, shared *choices, when schedule, fail ...*term) *outcome {
+	o := c.execute(c.ts, fn, shared, when, fail)
+	c.steps += o.steps
+	return o
 }
 
 // path compares the functions on one path and returns how often it did.
 func (c *comparison) path(path uint64) (compared int, err error) {
 	shared := choicesOf(path)
-	want := c.execute(c.ts, c.original, shared, schedule{}, nil)
+	want := c.run(c.original, shared, schedule{})
 	if want.isCut {
 		return 0, nil
 	}
@@ -142,7 +155,7 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 	var past []*term // what may fail in the generated function, and then what may only there
 	late := make(map[*term]bool)
 	for s := range schedules {
-		got := c.execute(c.ts, c.generated, shared, scheduled(path, s), nil)
+		got := c.run(c.generated, shared, scheduled(path, s))
 		if got.isCut {
 			continue
 		}
@@ -157,8 +170,11 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 		return compared, nil
 	}
 	try := func(s int, fail ...*term) error {
-		want := c.execute(c.ts, c.original, shared, schedule{}, fail)
-		got := c.execute(c.ts, c.generated, shared, scheduled(path, s), fail)
+		if c.isLong() {
+			return nil
+		}
+		want := c.run(c.original, shared, schedule{}, fail...)
+		got := c.run(c.generated, shared, scheduled(path, s), fail...)
 		if want.isCut || got.isCut {
 			return nil
 		}
@@ -313,6 +329,7 @@ type outcome struct {
 	raised  []*term
 	late    map[*term]bool
 	covered map[ast.Stmt]bool
+	steps   int
 	stopped string // why the run could not go on
 	isCut   bool
 
@@ -341,7 +358,7 @@ func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, f
 			o.stopped = fmt.Sprint(p)
 		}
 		o.trace, o.memory, o.epoch, o.cells, o.random = r.trace, r.memory, r.epoch, r.cells, r.random
-		o.raised, o.late, o.covered, o.hasFailed = r.raised, r.late, r.covered, r.hasFailed
+		o.raised, o.late, o.covered, o.steps, o.hasFailed = r.raised, r.late, r.covered, r.steps, r.hasFailed
 		o.isOpen = slices.ContainsFunc(r.laters, func(l *later) bool { return !l.isClosed })
 	}()
 	c := &closure{typ: fn.Decl.Type, body: fn.Decl.Body, fn: fn, name: fn.Decl.Name.Name}
