@@ -83,7 +83,7 @@ func F(xs []*tensor.Tensor) (low float64) {
 	return low
 }`, `
 func FAsync(xs []*tensor.Tensor) (low float64) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, x := range xs {
 		sumAt := later.Read(x.Sum())
@@ -108,7 +108,7 @@ func F(xs []*tensor.Tensor) (total float64) {
 	return total
 }`, `
 func FAsync(xs []*tensor.Tensor) (total float64) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, x := range xs {
 		sumAt := later.Read(x.Sum())
@@ -130,7 +130,7 @@ func F(xs []*tensor.Tensor) (all []float64) {
 	return all
 }`, `
 func FAsync(xs []*tensor.Tensor) (all []float64) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, x := range xs {
 		sumAt := later.Read(x.Sum())
@@ -151,7 +151,7 @@ func F(xs []*tensor.Tensor) {
 	}
 }`, `
 func FAsync(xs []*tensor.Tensor) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, x := range xs {
 		xAt := later.Read(x)
@@ -173,7 +173,7 @@ func F(xs []*tensor.Tensor) {
 	}
 }`, `
 func FAsync(xs []*tensor.Tensor) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for i, x := range xs {
 		later.Poll()
@@ -198,7 +198,7 @@ func F(scale *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	return total
 }`, `
 func FAsync(scale *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	scaleItem := sync.OnceValue(scale.Item)
 	for _, x := range xs {
@@ -251,7 +251,7 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	return w
 }`, `
 func FAsync(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, x := range xs {
 		scale := asyncrt.Const(1).Div(x.Sum().ItemF64().Add(asyncrt.Const(1)))
@@ -275,7 +275,7 @@ func F(xs []*tensor.Tensor) {
 	}
 }`, `
 func FAsync(xs []*tensor.Tensor) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, x := range xs {
 		sumAt := later.Read(x.Sum())
@@ -296,7 +296,7 @@ func F(xs []*tensor.Tensor) {
 	}
 }`, `
 func FAsync(xs []*tensor.Tensor) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, x := range xs {
 		start := time.Now()
@@ -323,7 +323,7 @@ func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
 	return total
 }`, `
 func FAsync(ctx context.Context, xs []*tensor.Tensor) (total float64) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, x := range xs {
 		if ctx.Err() != nil {
@@ -416,7 +416,7 @@ func F(xs []*tensor.Tensor) (total float64) {
 	return total
 }`, `
 func FAsync(xs []*tensor.Tensor) (total float64) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, x := range xs {
 		sumAt := later.Read(x.Sum())
@@ -452,7 +452,7 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) {
 	}
 }`, `
 func FAsync(w *tensor.Tensor, xs []*tensor.Tensor) {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for i := range 10 {
 		w = w.MulScalar(0.9)
@@ -530,7 +530,7 @@ func F(w *tensor.Tensor, gs []*tensor.Tensor) *tensor.Tensor {
 	return w
 }`, `
 func FAsync(w *tensor.Tensor, gs []*tensor.Tensor) *tensor.Tensor {
-	later := asyncrt.NewLater[struct{}](fWindow)
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
 	defer later.Close()
 	for _, g := range gs {
 		norm := g.Norm().ItemF64()
@@ -1199,14 +1199,16 @@ values of which it only knows how they were made. The hint says what in the
 function it can't execute. Write that in another way, or move it into a function
 that the loop calls.`,
 		`
-func F(sums *[4]float64, xs []*tensor.Tensor) {
+func F(xs []*tensor.Tensor) {
+	names := []string{1: "odd", 0: "even"}
 	for i, x := range xs {
-		sums[i%4] += x.Sum().Item()
+		fmt.Println(names[i%2], x.Sum().Item())
 	}
 }`, `
-func F(sums []float64, xs []*tensor.Tensor) {
+func F(xs []*tensor.Tensor) {
+	names := []string{"even", "odd"}
 	for i, x := range xs {
-		sums[i%4] += x.Sum().Item()
+		fmt.Println(names[i%2], x.Sum().Item())
 	}
 }`,
 	}, {

@@ -304,6 +304,7 @@ func (l *Later[S]) abandon(e entry[S], rest []entry[S]) {
 
 // discard discards the guesses after t and after the tests in rest.
 func (l *Later[S]) discard(t *test[S], rest []entry[S]) {
+	l.kept = 0
 	l.discardAfter(t)
 	for _, e := range rest {
 		l.discardAfter(e.test)

@@ -30,7 +30,8 @@ import (
 // middle can run.
 //
 // Entries may keep tensors, and so memory, that the loop would have dropped. The Later assumes the worst: waiting
-// entries keep every result that anyone has enqueued since the last entry that has run was queued. Do and BreakIf
+// entries keep every result that anyone has enqueued since the last entry that has run was queued, unless
+// [Later.KeepsReads] says otherwise. Do and BreakIf
 // wait for all but the newest entry, in halves, if these results take more than 32 MiB plus an eighth of the memory
 // in use on the device, or more than [SetLimit] allows to be in flight. They wait for all entries if the results take
 // more than a quarter of the memory that is left on the device (ASYNCGEN_MEMORY says how much the device has): the
@@ -57,6 +58,8 @@ type Later[S any] struct {
 	inside  bool   // a function of the backlog is running
 	exits   exits[S]
 	made    engine.Written  // when the last entry was queued, or the loop began
+	few     bool            // see KeepsReads
+	kept    int64           // if few: the bytes of what was read for entries that have not run
 	known   *engine.Backlog // this backlog, as the engine knows it; nil if nothing was queued since Close
 	isShort bool            // the backlog is being run because memory is short
 
@@ -81,6 +84,7 @@ type entry[S any] struct {
 	test  *test[S]       // nil if the entry is do
 	made  engine.Written // when the entry before was queued; this one may keep results made since
 	held  []held         // see Undo
+	kept  int64          // see Later.kept
 }
 
 // NewLater returns a Later that lets at most window entries wait. It panics if
@@ -102,6 +106,16 @@ func (l *Later[S]) Ahead(n int) *Later[S] {
 		panic(fmt.Sprintf("asyncrt: Ahead: %d is not positive", n))
 	}
 	l.ahead = n
+	return l
+}
+
+// KeepsReads says that functions of the backlog keep no tensor that a loop makes but those that Read takes for them,
+// and returns l. Then only these count as memory that entries keep. The generator writes it where functions use
+// no other tensor. States of BreakIf are counted as they are without it.
+//
+//asyncgen:api control
+func (l *Later[S]) KeepsReads() *Later[S] {
+	l.few = true
 	return l
 }
 
@@ -217,6 +231,15 @@ func (l *Later[S]) queue(e entry[S]) {
 	e.reads, l.reads = l.reads, nil
 	e.made, l.made = l.made, engine.Default().Written(l.made)
 	if l.exits.taken == nil {
+		if l.few {
+			if l.pending() == 0 && !l.inside {
+				l.kept = 0
+			}
+			for _, r := range e.reads {
+				e.kept += r.t.StorageBytes()
+			}
+			l.kept += e.kept
+		}
 		if e.held = l.holds(); e.test != nil {
 			e.test.held = e.held
 		}
@@ -233,7 +256,7 @@ func (l *Later[S]) queue(e entry[S]) {
 // something to do.
 func (l *Later[S]) makeRoom() {
 	for l.pending() > 0 {
-		room := engine.Default().RoomSince(l.backlog[l.head].made)
+		room := l.room()
 		switch {
 		case room == engine.None:
 			l.runUntil(0)
@@ -243,6 +266,14 @@ func (l *Later[S]) makeRoom() {
 			return
 		}
 	}
+}
+
+// room says whether entries may keep more.
+func (l *Later[S]) room() engine.Room {
+	if l.few {
+		return engine.Default().RoomFor(l.kept)
+	}
+	return engine.Default().RoomSince(l.backlog[l.head].made)
 }
 
 // pending returns how many entries have not run.
@@ -351,6 +382,7 @@ func (l *Later[S]) runNext() {
 	}()
 	isExit := l.run(e, inside)
 	returned = true
+	l.kept -= e.kept
 	l.recycle(e.reads)
 	if isExit {
 		l.take(e.test, rest[head:])

@@ -16,5 +16,5 @@ type RunGoGenerate uint8
 // or changes its meaning.
 const (
 	OldestOutput = 1
-	NewestOutput = 1
+	NewestOutput = 2
 )

@@ -62,6 +62,9 @@ func (n *namer) name(d *plan.Deferral) {
 			n.groups(r)
 		}
 	}
+	for _, l := range d.Laters {
+		l.KeepsReads = keepsReads(n.f, l)
+	}
 	for _, k := range d.Keeps {
 		k.Param, k.Name = n.rowParam(), n.unused(n.baseOf(k)+"Rows")
 	}

@@ -207,6 +207,12 @@ func (t *Tensor) SharesMemory(u *Tensor) bool {
 	return t.storage == u.storage
 }
 
+// StorageBytes returns how many bytes the memory has that t is in: those of t, or of the larger tensor of which t is a
+// view. It never waits.
+//
+//asyncgen:api meta
+func (t *Tensor) StorageBytes() int64 { return t.storage.Bytes() }
+
 // Detach returns a tensor with t's elements that is not tracked: no gradient flows through it.
 //
 //asyncgen:api view batch

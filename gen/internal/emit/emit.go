@@ -50,7 +50,7 @@ func (p *printer) function() {
 	p.closures(regions(p.d), p.d.Function.Decl)
 	for _, l := range p.d.Laters {
 		p.insert(p.start(l.Anchor), p.lines(append(p.declarations(l),
-			fmt.Sprintf("%s := %s[%s](%s)%s", l.Name, p.qualified(load.RuntimePath, "NewLater"), p.stateType(l), p.window(p.d), p.ahead(l)),
+			fmt.Sprintf("%s := %s[%s](%s)%s", l.Name, p.qualified(load.RuntimePath, "NewLater"), p.stateType(l), p.window(p.d), p.options(l)),
 			fmt.Sprintf("defer %s.Close()", l.Name))...))
 		for _, r := range l.Regions {
 			p.region(l, r)
@@ -59,8 +59,11 @@ func (p *printer) function() {
 	p.drop()
 }
 
-// ahead is what bounds how far the loops of l run past tests.
-func (p *printer) ahead(l *plan.Later) string {
+// options are what l is told: what its entries keep, and how far its loops run past tests at most.
+func (p *printer) options(l *plan.Later) string {
+	if l.KeepsReads {
+		return ".KeepsReads()"
+	}
 	if p.d.Ahead == 0 || !slices.ContainsFunc(l.Regions, func(r *plan.Region) bool { return r.Exits != nil }) {
 		return ""
 	}

@@ -37,7 +37,7 @@ const RuntimePath = "github.com/asyncgen/asyncgen/runtime"
 
 // Output is the version of what the generator writes: NewestOutput of the package asyncrt
 // that it comes with.
-const Output = 1
+const Output = 2
 
 // A Config says what to load.
 type Config struct {

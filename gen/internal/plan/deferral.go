@@ -25,6 +25,8 @@ type Later struct {
 	Regions []*Region
 	State   State  // what exits hand over
 	Outs    []*Out // declared before it
+
+	KeepsReads bool // entries keep no tensors but those that are read for them: see asyncrt.Later.KeepsReads
 }
 
 // A Region is a loop whose backlog is empty before and after it.

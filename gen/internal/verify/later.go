@@ -287,7 +287,7 @@ func (f *frame) ofLater(l *later, method string, args []value, e *ast.CallExpr) 
 		return types.NewStruct(nil, nil)
 	}
 	switch method {
-	case "Ahead":
+	case "Ahead", "KeepsReads":
 		return l
 	case "Read":
 		return &reading{of: f.term(args[0])}

@@ -73,6 +73,15 @@ func (e *Engine) RoomSince(w Written) Room {
 	return room
 }
 
+// RoomFor returns the Room of a program that keeps so many bytes of results: that on the device with the least.
+func (e *Engine) RoomFor(kept int64) Room {
+	room := Ample
+	for _, st := range e.allStreams() {
+		room = max(room, st.roomFor(kept))
+	}
+	return room
+}
+
 // partOfMemory limits Part: 1/partOfMemory of a device's memory.
 const partOfMemory = 64
 
