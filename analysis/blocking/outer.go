@@ -61,7 +61,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			cb := d.Callback(0) // the loop of the iterator is l itself
 			return cb == nil && d.Summary().Trains || cb != nil && cb.Slow
 		}
-		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l) || d.fits()) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
+		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l) || d.fits() || fitsApart(pkg, d, l)) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
 	})
 }
 
@@ -102,6 +102,40 @@ func repeats(pkg *Package, d *Call, l *Loop) bool {
 		}
 		return pkg.assignsField(m, recv)
 	})
+}
+
+// fitsApart reports whether d, in l, calls a function that fits something, and no iteration of l goes on with what the
+// one before has computed: l goes over folds, sizes or restarts.
+//
+//	for k := 1; k <= 8; k++ {
+//		m, likelihood := fit(x, k)
+//		fmt.Println(k, likelihood, m.weights)
+//	}
+func fitsApart(pkg *Package, d *Call, l *Loop) bool {
+	return d.Summary().Fits && !d.Away && l.Stmt != nil && !pkg.StepsItself(l) && !pkg.carriesTensors(l)
+}
+
+// isFit reports whether each iteration of m computes tensors from those of the one before, and may read values to see
+// how far it has got.
+func (pkg *Package) isFit(m *Loop) bool {
+	return !m.Small && m.Stmt != nil && !pkg.OverParts(m) && pkg.Any(m, (*Call).Enqueues) &&
+		pkg.Any(m, func(d *Call) bool { return d.API.Kind == tensorapi.Read || len(d.Summary().Waits) > 0 }) && pkg.carriesTensors(m)
+}
+
+// carriesTensors reports whether m computes a tensor, or something with tensors, from the one that the iteration before
+// has computed. To add to a tensor or a list doesn't count.
+func (pkg *Package) carriesTensors(m *Loop) bool {
+	for v, defs := range pkg.Defs {
+		if syntax.ElementType(v.Type()) != nil || !pkg.HoldsTensors(v.Type()) || m.Stmt.Pos() <= v.Pos() && v.Pos() < m.Stmt.End() {
+			continue
+		}
+		if slices.ContainsFunc(defs, func(d Def) bool {
+			return d.Kind == DefValue && pkg.Contains(m, d.In, d.Pos) && carries(pkg, m, d, v) && !gathers(pkg, d.Value, v)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // assignsField reports whether l assigns a field with tensors of the receiver recv of its function, by itself or by a

@@ -3,6 +3,7 @@ package blocking
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -61,6 +62,7 @@ func summary(pkg *Package, f *Func) Summary {
 			addCall(pkg, &s, f, g, c)
 		}
 		g.addClocks(&s, f)
+		s.Fits = s.Fits || slices.ContainsFunc(g.Flow().Loops, pkg.isFit)
 	}
 	s.Results = results(pkg, f)
 	s.Makes = makesTensor(pkg, f)
@@ -122,6 +124,7 @@ func addCall(pkg *Package, s *Summary, f, g *Func, c *Call) {
 	}
 	s.Steps = s.Steps || c.Steps()
 	s.Trains = s.Trains || c.Summary().Trains || trainsInLoop(pkg, f, g, c)
+	s.Fits = s.Fits || c.Summary().Fits && !c.Away
 }
 
 // trainsInLoop reports whether c takes a step of training in a loop of f over data. c is in g, a part
@@ -203,8 +206,8 @@ func loopsOverData(pkg *Package, g *Func, c *Call) bool {
 	return false
 }
 
-// AfterLoop reports whether g goes through data before it comes to c. Then calls of g take long and are
-// few, and a wait at their end costs little.
+// AfterLoop reports whether g goes through data before it comes to c, or fits something. Then calls of g take long and
+// are few, and a wait at their end costs little.
 //
 //	func epoch(data []batch) float64 {
 //		for _, b := range data {
@@ -216,7 +219,7 @@ func (pkg *Package) AfterLoop(g *Func, c *Call) bool {
 	fl := g.Flow()
 	here := fl.BlockAt(c.Expr.Pos())
 	for _, l := range fl.Loops {
-		if l.Blocks[here] || !isPass(pkg, l, g.Owner().WholeLoop()) {
+		if l.Blocks[here] || !isPass(pkg, l, g.Owner().WholeLoop()) && !pkg.isFit(l) {
 			continue
 		}
 		for b := range l.Blocks {

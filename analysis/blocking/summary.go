@@ -97,6 +97,10 @@ type Summary struct {
 	Steps   bool
 	// Trains reports whether the function trains in a loop of its own. A loop around a call is an outer, slow one then.
 	Trains bool
+	// Fits reports whether the function computes in a loop, each iteration from the one before, and reads values to see
+	// how far it has got: an iterative solver, a fit. A loop around calls of it that don't depend on each other, as over
+	// numbers of clusters or folds, is a slow one, too.
+	Fits bool
 }
 
 // AFact marks Summary as a fact of package analysis.
@@ -236,6 +240,7 @@ func agreement(fs []*Func) *Summary {
 		s.Mutates = s.Mutates || f.Summary.Mutates
 		s.Steps = s.Steps || f.Summary.Steps
 		s.Trains = s.Trains || f.Summary.Trains
+		s.Fits = s.Fits || f.Summary.Fits
 	}
 	return &s
 }
@@ -324,7 +329,7 @@ func firstOf(list []Origin) []Origin {
 // isZero reports whether the summary says nothing. BuiltOf alone says nothing: it is about what is
 // built, if Builds holds.
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && !s.Makes && s.Compares == 0 && s.Histories == nil && s.Keeps == 0 && s.Sums == 0 && s.Hoards == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains
+	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && !s.Makes && s.Compares == 0 && s.Histories == nil && s.Keeps == 0 && s.Sums == 0 && s.Hoards == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains && !s.Fits
 }
 
 // equal reports whether two summaries say the same. String writes all that they say, so it is what is
@@ -452,7 +457,7 @@ func (s *Summary) String() string {
 	for _, p := range []struct {
 		holds bool
 		word  string
-	}{{s.Makes, "makes"}, {s.Timer, "timer"}, {s.Blocks, "blocks"}, {s.Enqueues, "enqueues"}, {s.Mutates, "mutates"}, {s.Steps, "steps"}, {s.Trains, "trains"}} {
+	}{{s.Makes, "makes"}, {s.Timer, "timer"}, {s.Blocks, "blocks"}, {s.Enqueues, "enqueues"}, {s.Mutates, "mutates"}, {s.Steps, "steps"}, {s.Trains, "trains"}, {s.Fits, "fits"}} {
 		if p.holds {
 			words = append(words, p.word)
 		}

@@ -51,6 +51,19 @@ func (pkg *Package) HistoryOf(e ast.Expr, i int, f *Func) bool {
 	return h.settle(h.expr(e, i, f))
 }
 
+// IsGivenHistory reports whether what history e, in f, has is that of the elements of lists which the caller of f has
+// passed. The caller keeps these lists.
+func (pkg *Package) IsGivenHistory(e ast.Expr, f *Func) bool {
+	h := newHistorian(pkg, f.Owner(), make(map[*types.Var]bool))
+	l := h.expr(e, 0, f)
+	for op := tensorapi.Recv; op < 31; op++ {
+		if v := h.fn.param(op); l.From.Has(op) && (v == nil || IsTensor(v.Type()) || !IsTensors(v.Type())) {
+			return false
+		}
+	}
+	return !l.Yes && l.From != 0
+}
+
 // Continues reports whether result number i of e, in f, is computed from what is in v, so that its
 // history has the history of v as a part. No other tensor counts as having a history here: v is the
 // seed.
@@ -438,10 +451,15 @@ func (h *historian) holder(e ast.Expr, f *Func) Lineage {
 	return Lineage{Yes: true}
 }
 
-// isPartOfFrozen reports whether e is a field of what nn.Frozen has returned.
+// isPartOfFrozen reports whether e is a field of what nn.Frozen has returned, or of what others have published.
 func isPartOfFrozen(pkg *Package, e ast.Expr) bool {
 	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
-	return ok && (isFrozenCopy(pkg, sel.X) || isPartOfFrozen(pkg, sel.X))
+	if !ok {
+		return false
+	}
+	of := pkg.OnlyValue(sel.X)
+	c := pkg.Calls[syntax.AsCall(of)]
+	return c != nil && isPublished(c) || isFrozenCopy(pkg, of) || isPartOfFrozen(pkg, of)
 }
 
 // alwaysFrozen reports whether all layers that the package assigns to v are frozen.

@@ -114,7 +114,7 @@ func sum(pkg *blocking.Package, c *blocking.Call, assign *ast.AssignStmt) (keepi
 		} else if pkg.FateOf(v, c.In) != 0 {
 			return keeping{}, false
 		}
-		if !isLeafOrFresh(pkg, k.Part, c.In, l) {
+		if !isLeafOrFresh(pkg, k.Part, c.In, l) || pkg.IsGivenHistory(k.Part, c.In) {
 			return keeping{}, false
 		}
 		k.Loop = l
@@ -282,7 +282,7 @@ func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping
 			if l.Small || !v.IsField() && l.Declares(v) {
 				continue
 			}
-			if !pkg.OverParts(l) && pkg.Fresh(e, d.In, l) && pkg.HasHistory(e, d.In) && !isReleased(pkg, e, d.In) && pkg.FateOf(v, d.In) == 0 {
+			if !pkg.OverParts(l) && pkg.Fresh(e, d.In, l) && pkg.HasHistory(e, d.In) && !pkg.IsGivenHistory(e, d.In) && !isReleased(pkg, e, d.In) && pkg.FateOf(v, d.In) == 0 {
 				list = append(list, keeping{listing, e.Pos(), e.End(), v.Name(), e, l})
 			}
 			break

@@ -198,8 +198,10 @@ func takesAndMakes(pkg *blocking.Package, f *blocking.Func) bool {
 // of the number is an operand for which an operation on tensors takes a tensor as well. A condition may choose between
 // numbers: a minimum does that on the device.
 func isDetour(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
-	if assign, ok := c.Value().Parent().Node().(*ast.AssignStmt); ok && len(assign.Lhs) == 1 && len(pkg.Defs[pkg.Variable(assign.Lhs[0])]) > 1 {
-		return false // the number that something begins with
+	if assign, ok := c.Value().Parent().Node().(*ast.AssignStmt); ok && len(assign.Lhs) == len(assign.Rhs) {
+		if i := slices.Index(assign.Rhs, ast.Expr(c.Expr)); i >= 0 && len(pkg.Defs[pkg.Variable(assign.Lhs[i])]) > 1 {
+			return false // the number that something begins with
+		}
 	}
 	known := c.API.Kind == tensorapi.Read && c.Lib == tensorapi.Ours() && len(c.Expr.Args) == 0 ||
 		c.API.Kind == tensorapi.Unknown && w.Kind == blocking.WaitCallee && w.Via != nil && !w.Via.InLoop && !w.Via.Guarded

@@ -195,7 +195,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 				if send, ok := p.Cur.Parent().Node().(*ast.SendStmt); ok && Receives(pkg, l) && (pkg.Varies(send.Chan, l) || !pkg.Any(l, (*blocking.Call).Enqueues)) {
 					s.Outside = true // a client waits, with a channel of its own, or to read is all that the loop does
 				}
-				s.Outside = s.Outside || isSimulated(pkg, p, l) || isFedBack(pkg, p, l) || isActedOn(pkg, p, l)
+				s.Outside = s.Outside || isSimulated(pkg, p, l) || isFedBack(pkg, p, l) || isActedOn(pkg, p, l) || isSpoken(pkg, p, w.Operand, l)
 				s.Feeds = s.Feeds || feeds(pkg, p, l)
 				if pkg.GuardOf(p.in, p.Pos, l) == blocking.Rarely {
 					s.Rare |= p.Use
@@ -683,7 +683,7 @@ func changesState(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) boo
 		return false
 	}
 	return pkg.Any(l, func(d *blocking.Call) bool {
-		return d.API.Kind == tensorapi.Host && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool {
+		return makesTensors(d) && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool {
 			found := false
 			ast.Inspect(e, func(n ast.Node) bool {
 				found = found || isState(n)
@@ -737,6 +737,53 @@ func isFedBack(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 		return false
 	}
 	return becomesTensor(pkg, map[types.Object]bool{v: true}, l)
+}
+
+// isSpoken reports whether the value at p chooses a word that a reader at a terminal sees at once, and l computes its
+// next tensor from e, of which it is the value: a text that is written word by word.
+//
+//	fmt.Print(words[token.ItemInt()], " ")
+//	x = model.Forward(token)
+func isSpoken(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool {
+	x, ok := p.Cur.Parent().Node().(*ast.IndexExpr)
+	token := pkg.Local(syntax.OrNil(e))
+	if !ok || token == nil || pkg.Any(l, (*blocking.Call).Mutates) || !pkg.Any(l, showsAtOnce) {
+		return false
+	}
+	if basic, ok := typeOf(pkg, x).Underlying().(*types.Basic); !ok || basic.Info()&types.IsString == 0 {
+		return false
+	}
+	for v, defs := range pkg.Defs {
+		if blocking.IsTensor(v.Type()) && !l.Declares(v) && (v == token || slices.ContainsFunc(defs, func(d blocking.Def) bool {
+			return d.Value != nil && pkg.Contains(l, d.In, d.Pos) && pkg.Mentions(d.Value, token)
+		})) {
+			return true
+		}
+	}
+	return false
+}
+
+// showsAtOnce recognises calls that bring what is written to a reader: prints on the terminal, and Flush of a buffer.
+func showsAtOnce(c *blocking.Call) bool {
+	fn := c.Callee
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch fn.Pkg().Path() {
+	case "bufio":
+		return fn.Name() == "Flush"
+	case "fmt":
+		return strings.HasPrefix(fn.Name(), "Print") || strings.HasPrefix(fn.Name(), "Fprint") && isTerminal(c.Expr.Args[0])
+	case "os", "io":
+		return fn.Name() == "WriteString" && slices.ContainsFunc(c.AllOperands(), isTerminal)
+	}
+	return false
+}
+
+// isTerminal recognises os.Stdout and os.Stderr.
+func isTerminal(e ast.Expr) bool {
+	name := types.ExprString(e)
+	return name == "os.Stdout" || name == "os.Stderr"
 }
 
 // feeds reports whether the value at p is kept, and l makes its next tensor of what it is kept in.
@@ -835,9 +882,13 @@ func becomesTensor(pkg *blocking.Package, vars map[types.Object]bool, l *blockin
 		}
 	}
 	return pkg.Any(l, func(c *blocking.Call) bool {
-		makes := c.API.Kind == tensorapi.Host || c.API.Kind == tensorapi.Unknown && c.Enqueues()
-		return makes && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.MentionsAny(e, vars) })
+		return makesTensors(c) && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.MentionsAny(e, vars) })
 	})
+}
+
+// makesTensors reports whether c makes a tensor of host data, by itself or in a function that computes with it.
+func makesTensors(c *blocking.Call) bool {
+	return c.API.Kind == tensorapi.Host || c.API.Kind == tensorapi.Unknown && c.Enqueues()
 }
 
 // takesInput reports whether l receives tensors for which others have enqueued the work.

@@ -278,7 +278,7 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *blocking.Func) {
 		body = n.Body.Pos()
 	}
 	decides, acts := false, false
-	for c := range stmt.Preorder((*ast.BranchStmt)(nil), (*ast.ReturnStmt)(nil), (*ast.CallExpr)(nil)) {
+	for c := range stmt.Preorder((*ast.BranchStmt)(nil), (*ast.ReturnStmt)(nil), (*ast.CallExpr)(nil), (*ast.SendStmt)(nil)) {
 		if c.Node().Pos() < body {
 			continue
 		}
@@ -289,6 +289,8 @@ func (w *follower) condition(stmt, cur inspector.Cursor, f *blocking.Func) {
 			decides = decides || !isOfSwitch && n.Tok != token.FALLTHROUGH
 		case *ast.ReturnStmt:
 			decides = true
+		case *ast.SendStmt:
+			acts = true
 		case *ast.CallExpr:
 			call := w.Calls[n]
 			decides = decides || syntax.NeverReturns(w.Info, n) || call != nil && (call.Enqueues() || call.Mutates())
