@@ -1123,6 +1123,9 @@ func readsTensorIn(pkg *Package, l *Loop, e ast.Expr, depth int) bool {
 					if d.Kind == DefValue && d.Value != nil && d.Value != e && !isFirstLookup(pkg, d) && (l == nil || pkg.Contains(l, d.In, d.Pos)) {
 						found = found || readsTensorIn(pkg, l, d.Value, depth+1)
 					}
+					if maker := pkg.Calls[syntax.AsCall(syntax.OrNil(d.Value))]; (d.Kind == DefKey || d.Kind == DefElem) && syntax.IsNumeric(v.Type()) && maker != nil && maker.Summary().Func != nil {
+						found = found || len(maker.Summary().Func.Waits) > 0 // an iterator that reads what it yields
+					}
 				}
 			}
 		}

@@ -115,27 +115,37 @@ func fitsApart(pkg *Package, d *Call, l *Loop) bool {
 	return d.Summary().Fits && !d.Away && l.Stmt != nil && !pkg.StepsItself(l) && !pkg.carriesTensors(l)
 }
 
-// isFit reports whether each iteration of m computes tensors from those of the one before, and may read values to see
-// how far it has got.
+// isFit reports whether each iteration of m computes tensors from those of the one before, and m ends when a value that
+// it reads, in each iteration or now and then, is small enough or the like.
 func (pkg *Package) isFit(m *Loop) bool {
-	return !m.Small && m.Stmt != nil && !pkg.OverParts(m) && pkg.Any(m, (*Call).Enqueues) &&
-		pkg.Any(m, func(d *Call) bool { return d.API.Kind == tensorapi.Read || len(d.Summary().Waits) > 0 }) && pkg.carriesTensors(m)
+	return !m.Small && m.Stmt != nil && !pkg.OverParts(m) && pkg.Any(m, (*Call).Enqueues) && endsByValue(pkg, m) && pkg.carriesTensors(m)
 }
 
 // carriesTensors reports whether m computes a tensor, or something with tensors, from the one that the iteration before
-// has computed. To add to a tensor or a list doesn't count.
+// has computed, or calls a method that changes what it belongs to. To add to a tensor or a list doesn't count.
 func (pkg *Package) carriesTensors(m *Loop) bool {
 	for v, defs := range pkg.Defs {
 		if syntax.ElementType(v.Type()) != nil || !pkg.HoldsTensors(v.Type()) || m.Stmt.Pos() <= v.Pos() && v.Pos() < m.Stmt.End() {
 			continue
 		}
 		if slices.ContainsFunc(defs, func(d Def) bool {
-			return d.Kind == DefValue && pkg.Contains(m, d.In, d.Pos) && carries(pkg, m, d, v) && !gathers(pkg, d.Value, v)
+			return d.Kind == DefValue && pkg.Contains(m, d.In, d.Pos) && carries(pkg, m, d, v) && !(gathers(pkg, d.Value, v) && !addsToItself(pkg, m, d, v))
 		}) {
 			return true
 		}
 	}
-	return false
+	return pkg.Any(m, func(d *Call) bool {
+		recv := d.Operand(tensorapi.Recv)
+		return d.Target != nil && !d.Away && d.Target.Sig.Recv() != nil && len(recv) == 1 && pkg.Local(recv[0]) != nil && !pkg.Varies(recv[0], m) &&
+			pkg.setsField(d.Target, d.Target.Sig.Recv(), m, 0)
+	})
+}
+
+// addsToItself reports whether what d adds to the tensor in v is computed from v, too: w = w.AddScaled(slope(w), -rate).
+func addsToItself(pkg *Package, m *Loop, d Def, v *types.Var) bool {
+	return slices.ContainsFunc(pkg.Calls[syntax.AsCall(d.Value)].AllOperands(), func(e ast.Expr) bool {
+		return !isScaled(pkg, e, v) && carries(pkg, m, Def{DefValue, d.In, d.Pos, e, 0}, v)
+	})
 }
 
 // assignsField reports whether l assigns a field with tensors of the receiver recv of its function, by itself or by a
