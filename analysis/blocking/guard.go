@@ -234,7 +234,7 @@ func guardUnder(pkg *Package, conditions []Condition, f *Func, pos token.Pos, l 
 				}
 				return Rarely
 			}
-			if h := classify(pkg, c.Expr, c.Holds, f, l, 0); h != byData || !asksFor(pkg, l, c.Expr, at) {
+			if h := classify(pkg, c.Expr, c.Holds, f, l, 0); h != byData || !asksFor(pkg, l, c.Expr, at) && !pkg.skips(c, pos, l) {
 				g = max(g, h)
 			}
 		}
@@ -282,6 +282,45 @@ func asksFor(pkg *Package, l *Loop, e ast.Expr, pos token.Pos) bool {
 		return !others
 	})
 	return own && !others
+}
+
+// skips reports whether the condition only says which iterations of l are skipped: where it holds, the iteration ends at
+// once. The code at pos is in the rest of the iteration, which goes on with the loop's work, so most iterations come to
+// it, and wait a second time.
+//
+//	if norm.Item() > limit {
+//		continue
+//	}
+//	opt.Step()
+//	total += loss.Item()
+func (pkg *Package) skips(c Condition, pos token.Pos, l *Loop) bool {
+	if c.Expr == nil || c.Holds || l == nil {
+		return false
+	}
+	cur, ok := pkg.Cursor(c.Expr.Pos())
+	if !ok {
+		return false
+	}
+	for at := range cur.Enclosing((*ast.IfStmt)(nil)) {
+		n := at.Node().(*ast.IfStmt)
+		if n.Else != nil || n.Cond.End() < c.Expr.End() || pos < n.End() || len(n.Body.List) == 0 {
+			return false
+		}
+		last, ok := n.Body.List[len(n.Body.List)-1].(*ast.BranchStmt)
+		if !ok || last.Tok != token.CONTINUE {
+			return false
+		}
+		works := false
+		for d := range pkg.callsIn(l) {
+			pos := d.Expr.Pos()
+			if n.Pos() <= pos && pos < n.End() && pos >= n.Body.Pos() && (d.Enqueues() || d.Mutates()) {
+				return false // it does something else instead
+			}
+			works = works || pos > n.End() && (d.Enqueues() || d.Mutates())
+		}
+		return works
+	}
+	return false
 }
 
 // Divides reports whether both outcomes of the condition stay in the loop. If one of them leaves it, all iterations

@@ -421,6 +421,13 @@ func (pkg *Package) Contains(l *Loop, f *Func, pos token.Pos) bool {
 	return false
 }
 
+// callsIn yields the calls that run in l.
+func (pkg *Package) callsIn(l *Loop) func(func(*Call) bool) {
+	return func(yield func(*Call) bool) {
+		pkg.Any(l, func(c *Call) bool { return pkg.Contains(l, c.In, c.Expr.Pos()) && !yield(c) })
+	}
+}
+
 // Any reports whether a call with the given property runs in l. That includes the call that loops over
 // a literal, if the literal is the body of l, and the call of the iterator that l ranges over.
 func (pkg *Package) Any(l *Loop, has func(*Call) bool) bool {

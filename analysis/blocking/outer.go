@@ -416,7 +416,7 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 			return true
 		case *types.Slice, *types.Array, *types.Pointer, *types.Map, *types.Signature:
 			if elem := Iterated(t); pkg.IsData(elem) && !assignsIn(pkg, m, s.X) {
-				if IsTensor(elem) && overTensors(pkg, around) {
+				if IsTensor(elem) && (overTensors(pkg, around) || isOfParts(pkg, s.X, 0)) {
 					return false // the loop around it goes over the data, and this list is weights
 				}
 				if !dependsOnIteration(pkg, s.X, around) || !IsTensor(elem) && pkg.HoldsTensors(elem) {
@@ -454,7 +454,7 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 			found = found || n.Op == token.ARROW
 		case *ast.IndexExpr:
 			found = found || pkg.MentionsAny(n.Index, counters) && pkg.IsData(pkg.Info.TypeOf(n)) && !dependsOnIteration(pkg, n.X, around) &&
-				!assignsIn(pkg, m, n.X) && !(IsTensor(pkg.Info.TypeOf(n)) && overTensors(pkg, around))
+				!assignsIn(pkg, m, n.X) && !(IsTensor(pkg.Info.TypeOf(n)) && (overTensors(pkg, around) || isOfParts(pkg, n.X, 0)))
 		case *ast.SliceExpr:
 			found = found || (pkg.MentionsAny(n.Low, counters) || pkg.MentionsAny(n.High, counters)) && !dependsOnIteration(pkg, n.X, around)
 		case *ast.CallExpr:
@@ -463,6 +463,39 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 		return !found
 	})
 	return found
+}
+
+// isOfParts reports whether the list e has a tensor for each parameter of a model: gradients that tensor.Grad returns,
+// values or gradients of parameters that are appended, and lists that are as long as such a list. Depth bounds how many
+// lists and callers it looks through.
+func isOfParts(pkg *Package, e ast.Expr, depth int) bool {
+	v := pkg.Variable(e)
+	if v == nil || depth > 3 || !IsTensors(v.Type()) {
+		return false
+	}
+	if p, ok := pkg.Params[v]; ok {
+		return slices.ContainsFunc(pkg.callers()[p.Of], func(c *Call) bool {
+			return slices.ContainsFunc(c.Operand(p.Operand), func(e ast.Expr) bool { return isOfParts(pkg, e, depth+1) })
+		})
+	}
+	return slices.ContainsFunc(pkg.Defs[v], func(d Def) bool {
+		call := syntax.AsCall(syntax.OrNil(d.Value))
+		if call == nil || d.Kind != DefValue {
+			return false
+		}
+		if syntax.IsBuiltin(pkg.Info, call, "make") && len(call.Args) == 2 {
+			n := syntax.AsCall(call.Args[1])
+			return n != nil && syntax.IsBuiltin(pkg.Info, n, "len") && isOfParts(pkg, n.Args[0], depth+1)
+		}
+		if syntax.IsBuiltin(pkg.Info, call, "append") {
+			return slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool {
+				c := pkg.Calls[syntax.AsCall(e)]
+				return c != nil && (IsParamValue(c) || strings.HasSuffix(c.API.Name, ".Param).Grad"))
+			})
+		}
+		c := pkg.Calls[call]
+		return c != nil && isGrad(c)
+	})
 }
 
 // assignsIn reports whether m assigns to the list e or to its elements. Then e is a state, like

@@ -39,7 +39,7 @@ func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
 		switch {
 		case isState(c) || c.IsFunc("StartTimer"):
 			return "result of " + name + " is thrown away; assign it"
-		case (returnsOnly(c) || onlyComputes(c.Target, 0)) && !forItsOwnSake(f):
+		case (returnsOnly(c) || onlyComputes(c.Target, 0)) && (!forItsOwnSake(f) || isBesideStep(f.Package, c)):
 			return "result of " + name + " is thrown away" + remedy(p, c)
 		case losesFailures(c) && !isTimed(f) && !returnsTensors(f):
 			return "error of " + name + " is thrown away, with which the failures are gone; handle it"
@@ -186,6 +186,17 @@ func remedy(p *lint.Pass, c *blocking.Call) string {
 // meant to see: its time is taken, it waits for all work, or it sees how a call panics.
 func forItsOwnSake(f *blocking.Func) bool {
 	return f.IsTried() || isTimed(f) || f.Outermost().Contains(func(c *blocking.Call) bool { return c.API.Kind == tensorapi.WaitAll })
+}
+
+// isBesideStep reports whether a loop around c takes a step of training in each iteration. What c computes is none of the
+// work whose time is taken.
+func isBesideStep(pkg *blocking.Package, c *blocking.Call) bool {
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if !l.Small {
+			return pkg.StepsItself(l)
+		}
+	}
+	return false
 }
 
 // isTimed reports whether f, or a function around it, reads a clock or is a benchmark, or is passed to

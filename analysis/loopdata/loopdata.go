@@ -77,7 +77,7 @@ func isCheap(pkg *blocking.Package, c *blocking.Call) bool {
 	if outer := pkg.Calls[syntax.AsCall(parentOf(c))]; outer != nil && outer.IsFunc("Tensor.SetIndex") && strings.HasSuffix(c.API.Name, "/tensor.Scalar") {
 		return true
 	}
-	if c.API.Kind != tensorapi.Op || converts(pkg, c) {
+	if c.API.Kind != tensorapi.Op || converts(pkg, c) || isCostly(c) {
 		return false
 	}
 	tensors, made := 0, false
@@ -89,6 +89,15 @@ func isCheap(pkg *blocking.Package, c *blocking.Call) bool {
 		}
 	}
 	return tensors <= 1 && !made
+}
+
+// isCostly recognises operations that are more than one pass over a tensor: those of linear algebra, sorting and the
+// like.
+func isCostly(c *blocking.Call) bool {
+	return slices.ContainsFunc([]string{
+		"Inverse", "PseudoInverse", "Solve", "SolveTriangular", "SolveCholesky", "Cholesky", "Det", "LogDet", "QR", "SVD", "Eigh", "MatrixExp", "MatrixPower",
+		"Sort", "ArgSort", "TopK", "Quantile", "Median", "FFT", "RFFT", "IFFT", "IRFFT", "MatMul",
+	}, func(name string) bool { return c.IsFunc("Tensor." + name) })
 }
 
 // parentOf returns the expression that c is an operand of.

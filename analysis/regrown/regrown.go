@@ -26,11 +26,11 @@ var rule = &lint.Rule{ID: "AT035", Package: "regrown", Doc: doc, Values: true, C
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
 		for _, c := range f.Calls {
-			if l := changesCell(f.Package, c); l != nil {
+			if l, what := changesPart(f.Package, c); l != nil {
 				p.Report(lint.Warning, analysis.Diagnostic{
 					Pos:     c.Expr.Pos(),
 					End:     c.Expr.End(),
-					Message: types.ExprString(c.Operand(tensorapi.Recv)[0]) + " is copied in each iteration to change one element; change the elements on the host, or all at once with ScatterAdd",
+					Message: types.ExprString(c.Operand(tensorapi.Recv)[0]) + " is copied in each iteration to change one " + what,
 					Related: l.Related(),
 				})
 			}
@@ -46,33 +46,43 @@ func check(p *lint.Pass) {
 	}
 }
 
-// changesCell returns the loop in which c copies a tensor to change one element of it, if the copy takes the tensor's
-// place; or nil.
+// changesPart returns the loop in which c copies a tensor to change a part of it, another one in each iteration, if the
+// copy takes the tensor's place; or nil. It also says what the part is, and what to do instead.
 //
 //	x = x.SetIndex(y, tensor.At(i), tensor.At(j))
-func changesCell(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
+//	x = x.SetIndex(row, tensor.At(i))
+func changesPart(pkg *blocking.Package, c *blocking.Call) (l *blocking.Loop, what string) {
 	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-	if !ok || c.Away || !c.IsFunc("Tensor.SetIndex") || len(assign.Lhs) != 1 || len(c.Expr.Args) < 3 ||
+	if !ok || c.Away || !c.IsFunc("Tensor.SetIndex") || len(assign.Lhs) != 1 || len(c.Expr.Args) < 2 ||
 		types.ExprString(assign.Lhs[0]) != types.ExprString(c.Operand(tensorapi.Recv)[0]) {
-		return nil
+		return nil, ""
 	}
+	isElement := len(c.Expr.Args) > 2
 	for _, e := range c.Expr.Args[1:] {
-		if d := pkg.Calls[syntax.AsCall(e)]; d == nil || d.Callee == nil || d.Callee.Name() != "At" {
-			return nil
+		d := pkg.Calls[syntax.AsCall(e)]
+		if d == nil || d.Callee == nil || d.API.Kind == tensorapi.Unknown || slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return blocking.IsTensor(pkg.Info.TypeOf(e)) }) {
+			return nil, "" // of values on the device
 		}
+		isElement = isElement && d.Callee.Name() == "At"
 	}
 	v := pkg.Variable(assign.Lhs[0])
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
 		if l.Small {
 			continue
 		}
-		if v != nil && l.Stmt != nil && (v.IsField() || !l.Declares(v)) && pkg.GuardOf(c.In, c.Expr.Pos(), l) == blocking.Always &&
-			slices.ContainsFunc(c.Expr.Args[1:], func(e ast.Expr) bool { return pkg.Varies(e, l) }) {
-			return l
+		if v == nil || l.Stmt == nil || !v.IsField() && l.Declares(v) || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always ||
+			!slices.ContainsFunc(c.Expr.Args[1:], func(e ast.Expr) bool { return pkg.Varies(e, l) }) {
+			break
+		}
+		switch {
+		case isElement:
+			return l, "element; change the elements on the host, or all at once with ScatterAdd"
+		case !isKept(pkg, v, c, l) && onlyGrows(pkg, v, c, l):
+			return l, "part; collect the parts in a list and Stack them after the loop, or set all at once with IndexCopy"
 		}
 		break
 	}
-	return nil
+	return nil, ""
 }
 
 // A regrowth is a call that copies a tensor to add a piece to it. It is in a loop, or in a method that
@@ -311,7 +321,7 @@ func onlyGrows(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blockin
 			continue
 		}
 		if sel, ok := parent.Node().(*ast.SelectorExpr); ok && sel.X == use.Node() {
-			if call, ok := parent.Parent().Node().(*ast.CallExpr); ok && pkg.Calls[call] != nil && pkg.Calls[call].API.Kind == tensorapi.Meta {
+			if call, ok := parent.Parent().Node().(*ast.CallExpr); ok && pkg.Calls[call] != nil && (pkg.Calls[call].API.Kind == tensorapi.Meta || pkg.Calls[call] == c) {
 				continue
 			}
 		}

@@ -266,6 +266,9 @@ func isSettledTensor(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	if v := pkg.Local(e); v != nil {
 		return isSettled(pkg, v, l)
 	}
+	if x, ok := ast.Unparen(e).(*ast.IndexExpr); ok { // of a list, in which l sets nothing
+		return IsPlain(x.Index) && !pkg.Varies(x.Index, l) && !pkg.IsHostList(x.X) && syntax.ElementType(typeOf(pkg, x.X)) != nil && isSettledTensor(pkg, x.X, l)
+	}
 	v := pkg.Variable(e)
 	if v == nil || !isNamed(e) || mayAssign(pkg, l, v) {
 		return false
