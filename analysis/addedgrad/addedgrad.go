@@ -47,10 +47,14 @@ func check(p *lint.Pass) {
 // gradients says which gradients of a package are dropped.
 type gradients struct {
 	*blocking.Trainings
-	// zeroed are the optimisers that drop gradients. all reports whether others may be dropped as well: by a parameter,
-	// or by an optimiser that a function is given.
-	zeroed []*types.Var
-	all    bool
+	drops []drop
+}
+
+// A drop is a call that drops gradients: ZeroGrad or Minimize of the optimiser in a variable or field, or, if that is
+// nil, of a parameter or of an optimiser that a function is given.
+type drop struct {
+	by *blocking.Call
+	of *types.Var
 }
 
 func newGradients(pkg *blocking.Package) *gradients {
@@ -61,11 +65,10 @@ func newGradients(pkg *blocking.Package) *gradients {
 				continue
 			}
 			v := receiver(pkg, c)
-			if v == nil || !blocking.IsOptimiser(v.Type()) || pkg.Params[v].Of != nil {
-				r.all = true
-				continue
+			if v != nil && (!blocking.IsOptimiser(v.Type()) || pkg.Params[v].Of != nil) {
+				v = nil
 			}
-			r.zeroed = append(r.zeroed, v)
+			r.drops = append(r.drops, drop{c, v})
 		}
 	}
 	return r
@@ -83,7 +86,7 @@ func receiver(pkg *blocking.Package, c *blocking.Call) *types.Var {
 // addUp reports whether gradients are added to by c, a call of Backward, that nobody drops, and what to do about it.
 func (r *gradients) addUp(c *blocking.Call) (remedy string, ok bool) {
 	owner := c.In.Owner()
-	if r.all || !r.isRepeated(c, 0) {
+	if !r.isRepeated(c, 0) {
 		return "", false
 	}
 	for f := range owner.Tree() {
@@ -91,16 +94,34 @@ func (r *gradients) addUp(c *blocking.Call) (remedy string, ok bool) {
 			switch v := receiver(r.Package, d); {
 			case d.Away || v == nil:
 			case d.IsFunc("Optimizer.Step"):
-				if !r.isDropped(v) && !r.isOthers(v) && !r.isNew(v, c) {
+				if !r.isDropped(v, r.dropsBeside(c, d)) && !r.isOthers(v) && !r.isNew(v, c) {
 					name := types.ExprString(d.Operand(tensorapi.Recv)[0])
 					return "call " + name + ".ZeroGrad() before, or " + name + ".Minimize", true
 				}
-			case strings.HasSuffix(d.API.Name, ".Param).Set") && len(r.zeroed) == 0 && takesGradient(r.Package, d):
+			case strings.HasSuffix(d.API.Name, ".Param).Set") && len(r.dropsBeside(c, d)) == 0 && takesGradient(r.Package, d):
 				return "call ZeroGrad of each parameter after the step", true
 			}
 		}
 	}
 	return "", false
+}
+
+// dropsBeside lists the calls that drop gradients and may run between one of the steps d, which follow the calls of
+// Backward c, and the next. If both are in a loop, these are calls in that loop, or in functions that it calls; else it
+// is for callers to loop, and any call counts.
+func (r *gradients) dropsBeside(c, d *blocking.Call) []drop {
+	var around *blocking.Loop
+	for l := range r.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Stmt != nil && r.Contains(l, d.In, d.Expr.Pos()) {
+			around = l
+		}
+	}
+	if around == nil {
+		return r.drops
+	}
+	return slices.DeleteFunc(slices.Clone(r.drops), func(x drop) bool {
+		return !r.Contains(around, x.by.In, x.by.Expr.Pos()) && !r.CalledFrom(around, x.by.In)
+	})
 }
 
 // takesGradient reports whether c sets a parameter to what is computed from its gradient.
@@ -117,10 +138,14 @@ func takesGradient(pkg *blocking.Package, c *blocking.Call) bool {
 	return found
 }
 
-// isDropped reports whether the package drops the gradients of the parameters that the optimiser in v has.
-func (r *gradients) isDropped(v *types.Var) bool {
+// isDropped reports whether one of the drops is of the gradients of the parameters that the optimiser in v has.
+func (r *gradients) isDropped(v *types.Var, drops []drop) bool {
 	nets := r.NetworksOf(v)
-	return slices.ContainsFunc(r.zeroed, func(w *types.Var) bool {
+	return slices.ContainsFunc(drops, func(x drop) bool {
+		w := x.of
+		if w == nil {
+			return true
+		}
 		others := r.NetworksOf(w)
 		return r.Root(w) == r.Root(v) || len(nets) == 0 || len(others) == 0 || slices.ContainsFunc(nets, func(n *types.Var) bool {
 			return slices.ContainsFunc(others, func(m *types.Var) bool { return r.Overlap(n, m) })

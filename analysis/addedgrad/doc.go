@@ -7,9 +7,9 @@
 // sum of all gradients before. No error says so: the loss falls at first, and then swings.
 //
 // The rule reports Backward in a function that runs again and again and that also takes a step: by
-// Step of an optimiser, or by Set of parameters that it computes from their gradients. Nothing in
-// the package calls ZeroGrad of this optimiser or of another one with the same parameters, or of a
-// parameter. Minimize has its own ZeroGrad.
+// Step of an optimiser, or by Set of parameters that it computes from their gradients. Nothing calls
+// ZeroGrad of this optimiser or of another one with the same parameters, or of a parameter: nothing in
+// the loop around both, or in the package if callers have the loop. Minimize has its own ZeroGrad.
 //
 // WRONG
 //

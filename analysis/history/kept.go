@@ -55,6 +55,7 @@ func keepings(pkg *blocking.Package) []keeping {
 		}
 	}
 	list = append(list, held(pkg)...)
+	list = append(list, appended(pkg)...)
 	list = append(list, given(pkg)...)
 	list = append(list, differentiatedCopies(pkg)...)
 	list = append(list, untrained(pkg, list)...)
@@ -268,6 +269,20 @@ func isFactor(c *blocking.Call, t types.Type) bool {
 //	losses = append(losses, loss)
 func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping) {
 	parts := []ast.Expr{d.Value}
+	if tuple, ok := pkg.Info.TypeOf(d.Value).(*types.Tuple); ok { // of a call with several results
+		if call := pkg.Calls[syntax.AsCall(d.Value)]; call != nil && blocking.IsTensor(tuple.At(d.Index).Type()) && !call.Mutates() && pkg.HistoryOf(d.Value, d.Index, d.In) && pkg.FateOf(v, d.In) == 0 {
+			for l := range pkg.LoopsAround(d.In, d.Pos) {
+				if l.Small || !v.IsField() && l.Declares(v) {
+					continue
+				}
+				if !pkg.OverParts(l) && pkg.Any(l, func(c *blocking.Call) bool { return c == call && c.Enqueues() }) {
+					list = append(list, keeping{listing, d.Value.Pos(), d.Value.End(), v.Name(), d.Value, l})
+				}
+				break
+			}
+		}
+		return list
+	}
 	if call := pkg.SelfAppend(v, d); call != nil {
 		parts = call.Args[1:]
 		if lit, ok := ast.Unparen(parts[0]).(*ast.CompositeLit); ok && len(parts) == 1 && blocking.IsTensors(pkg.Info.TypeOf(lit)) {
@@ -289,6 +304,81 @@ func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping
 		}
 	}
 	return list
+}
+
+// appended lists the tensors with a history that functions append to a list which they are given and return. Callers
+// put the longer list in the place of the one before, in a loop, and read only values from it.
+//
+//	func step(losses []*tensor.Tensor, b batch) []*tensor.Tensor { … return append(losses, loss) }
+//
+//	losses = step(losses, b)
+func appended(pkg *blocking.Package) (list []keeping) {
+	for _, f := range pkg.Funcs {
+		for _, ret := range f.Returns {
+			if len(ret.Results) != 1 {
+				continue
+			}
+			call := syntax.AsCall(onlyAppend(pkg, ret.Results[0]))
+			if call == nil || !syntax.IsBuiltin(pkg.Info, call, "append") || !blocking.IsTensors(pkg.Info.TypeOf(call)) {
+				continue
+			}
+			p, ok := pkg.Params[pkg.Local(call.Args[0])]
+			if !ok || p.Of != f {
+				continue
+			}
+			for _, e := range call.Args[1:] {
+				if !blocking.IsTensor(pkg.Info.TypeOf(e)) || isLeaf(pkg, e) || !pkg.HasHistory(e, f) || isReleased(pkg, e, f) {
+					continue
+				}
+				if l, v := listedBy(pkg, f, p.Operand); l != nil {
+					list = append(list, keeping{listing, e.Pos(), e.End(), v.Name(), e, l})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// onlyAppend returns the call of append by which e, a parameter, is set, if nothing else is assigned to it; else e.
+func onlyAppend(pkg *blocking.Package, e ast.Expr) ast.Expr {
+	v := pkg.Local(e)
+	if d := pkg.Defs[v]; v != nil && len(d) == 1 && d[0].Kind == blocking.DefValue && pkg.SelfAppend(v, d[0]) != nil {
+		return d[0].Value
+	}
+	return e
+}
+
+// listedBy returns a loop in which a call of f replaces the list that it passes as operand op by what f returns, and the
+// list, if only values are read from it.
+func listedBy(pkg *blocking.Package, f *blocking.Func, op int) (*blocking.Loop, *types.Var) {
+	for _, g := range pkg.Funcs {
+		for _, c := range g.Calls {
+			assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+			if c.Target != f || !ok || len(assign.Lhs) != 1 || len(c.Operand(op)) != 1 {
+				continue
+			}
+			v := pkg.Local(assign.Lhs[0])
+			if v == nil || v != pkg.Local(c.Operand(op)[0]) {
+				continue
+			}
+			fate := blocking.Fate(0)
+			for use := range pkg.UsesOf(v, g) {
+				if pos := use.Node().Pos(); pos < c.Expr.Pos() || c.Expr.End() <= pos {
+					fate |= pkg.FateAt(use, v)
+				}
+			}
+			for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
+				if l.Small || l.Declares(v) {
+					continue
+				}
+				if fate == 0 {
+					return l, v
+				}
+				break
+			}
+		}
+	}
+	return nil, nil
 }
 
 // held lists the tensors with a history that loops put into fields of structs. The structs outlive the iteration, and

@@ -13,13 +13,14 @@
 //   - calls of functions of the package that only make a tensor of their operands, under the same
 //     condition; methods and closures count, if the loop doesn't change the fields and variables that
 //     they use;
-//   - conversions, by As, of a tensor that the loop does not change.
+//   - conversions, by As, of a tensor that the loop does not change;
+//   - nn.Frozen of a network that the loop does not train.
 //
 // These copy or fill memory in each iteration, which one line before the loop would save: warnings.
 // For one number there is often an operation that takes it as it is, such as MulScalar. The first
 // value of a variable that the loop adds to or computes anew, and a bound or factor that one operation
-// makes of one tensor, are often clearest where they are: about these, findings are of severity info,
-// shown with -severity=info.
+// makes of one tensor, are often clearest where they are, and so is nn.Frozen of a network in an
+// expression: about these, findings are of severity info, shown with -severity=info.
 //
 // WRONG
 //

@@ -25,6 +25,18 @@ var rule = &lint.Rule{ID: "AT025", Package: "loopdata", Doc: doc, Values: true, 
 
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
+		for _, c := range f.Calls {
+			if l := refreezes(f.Package, c); l != nil {
+				severity := lint.Warning
+				if _, named := c.Value().Parent().Node().(*ast.AssignStmt); !named {
+					severity = lint.Info // it costs a few handles
+				}
+				p.Report(severity, analysis.Diagnostic{
+					Pos: c.Expr.Pos(), End: c.Expr.End(), Related: l.Related(),
+					Message: types.ExprString(c.Expr) + " freezes the same weights in each iteration; freeze them before the loop",
+				})
+			}
+		}
 		for _, r := range remakes(f) {
 			severity := lint.Warning
 			if r.Begins || isCheap(f.Package, r.Call) {
@@ -38,6 +50,20 @@ func check(p *lint.Pass) {
 			})
 		}
 	}
+}
+
+// refreezes returns the innermost loop around c if c freezes a network that is the same one in each iteration, and that
+// the loop doesn't train; else nil.
+func refreezes(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
+	if c.Away || c.Lib != tensorapi.Ours() || !strings.HasSuffix(c.API.Name, "/nn.Frozen") || len(c.Expr.Args) != 1 {
+		return nil
+	}
+	l := sites.Innermost(pkg, c)
+	if l == nil || l.Stmt == nil || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !sites.IsSameHeader(pkg, c.Expr.Args[0], l) ||
+		pkg.Any(l, func(d *blocking.Call) bool { return d.Mutates() || d.Dynamic && d.API.Kind == tensorapi.Unknown }) {
+		return nil
+	}
+	return l
 }
 
 // A remake is a call in a loop that makes the same tensor in each iteration. It is a constructor with

@@ -2,6 +2,7 @@ package sites
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -288,6 +289,17 @@ func isRemade(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 			if isNumbers(typeOf(pkg, n)) {
 				continue
 			}
+			// A function of others that is given where to put its result.
+			if d := pkg.Calls[n]; d != nil && d.Lib == nil && d.Target == nil {
+				for _, e := range n.Args {
+					if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.AND {
+						e = u.X
+					}
+					if v := pkg.Local(e); v != nil && l.Declares(v) && becomesTensor(pkg, map[types.Object]bool{v: true}, l) {
+						return true
+					}
+				}
+			}
 			return false
 		case *ast.ParenExpr, *ast.SliceExpr:
 			continue
@@ -307,7 +319,8 @@ func isRemade(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 
 // readsAll reports whether c reads all elements of something else in each iteration of l.
 func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
-	return syntax.ElementType(pkg.Info.TypeOf(c.Expr)) != nil && pkg.Varies(c.Operand(tensorapi.Recv)[0], l)
+	_, isNumber := typeOf(pkg, c.Expr).Underlying().(*types.Basic)
+	return !isNumber && !blocking.IsTensor(typeOf(pkg, c.Expr)) && pkg.Varies(c.Operand(tensorapi.Recv)[0], l)
 }
 
 // isListElement reports whether c reads an element of a list that l goes through, or a field of one, and the value only

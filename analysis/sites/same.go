@@ -130,7 +130,7 @@ func IsSame(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 			return false
 		}
 		v = v.Origin()
-		return !mayChange(pkg, v, l) && (!v.IsField() || IsSame(pkg, e.X, l) || isSetOnce(pkg, v) && isSameHeader(pkg, e.X, l))
+		return !mayChange(pkg, v, l) && (!v.IsField() || IsSame(pkg, e.X, l) || isSetOnce(pkg, v) && IsSameHeader(pkg, e.X, l))
 	case *ast.BinaryExpr:
 		return IsSame(pkg, e.X, l) && IsSame(pkg, e.Y, l)
 	case *ast.UnaryExpr:
@@ -165,7 +165,7 @@ func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 	case tv.IsBuiltin():
 		id, ok := ast.Unparen(e.Fun).(*ast.Ident)
 		switch {
-		case ok && id.Name == "len" && isSameHeader(pkg, e.Args[0], l):
+		case ok && id.Name == "len" && IsSameHeader(pkg, e.Args[0], l):
 			return true
 		case !ok || id.Name != "len" && id.Name != "min" && id.Name != "max":
 			return false
@@ -175,7 +175,7 @@ func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 		if c == nil {
 			return false
 		}
-		if got := got(pkg, c); got != nil && AreSame(pkg, e.Args, l) && isSameHeader(pkg, c.Operand(tensorapi.Recv)[0], l) && IsSame(pkg, got, l) {
+		if got := got(pkg, c); got != nil && AreSame(pkg, e.Args, l) && IsSameHeader(pkg, c.Operand(tensorapi.Recv)[0], l) && IsSame(pkg, got, l) {
 			return true
 		}
 		var recv []ast.Expr
@@ -197,7 +197,7 @@ func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 			}
 			vars, ok := ingredients(pkg, c.Target, 0)
 			if !ok || slices.ContainsFunc(vars, func(v *types.Var) bool { return mayChange(pkg, v, l) }) ||
-				len(vars) > 0 && slices.ContainsFunc(recv, func(e ast.Expr) bool { return !isSameHeader(pkg, e, l) }) {
+				len(vars) > 0 && slices.ContainsFunc(recv, func(e ast.Expr) bool { return !IsSameHeader(pkg, e, l) }) {
 				return false
 			}
 		}
@@ -224,16 +224,16 @@ func got(pkg *blocking.Package, c *blocking.Call) ast.Expr {
 	return ret.Results[0]
 }
 
-// isSameHeader reports whether a variable, or a field of one, holds the same list, struct or pointer in each iteration
+// IsSameHeader reports whether a variable, or a field of one, holds the same list, struct or pointer in each iteration
 // of l. What is in there may change.
-func isSameHeader(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+func IsSameHeader(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	var v *types.Var
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		v, _ = pkg.Info.Uses[e].(*types.Var)
 	case *ast.SelectorExpr:
 		v, _ = pkg.Info.Uses[e.Sel].(*types.Var)
-		if v != nil && v.IsField() && !isSameHeader(pkg, e.X, l) {
+		if v != nil && v.IsField() && !IsSameHeader(pkg, e.X, l) {
 			return false
 		}
 	}
