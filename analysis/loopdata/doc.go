@@ -14,6 +14,8 @@
 //     condition; methods and closures count, if the loop doesn't change the fields and variables that
 //     they use;
 //   - conversions, by As, of a tensor that the loop does not change;
+//   - tensors that a function makes of a list in a field or a variable of the package that is set once,
+//     if a loop calls the function;
 //   - nn.Frozen of a network that the loop does not train.
 //
 // These copy or fill memory in each iteration, which one line before the loop would save: warnings.

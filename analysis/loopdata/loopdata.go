@@ -37,6 +37,14 @@ func check(p *lint.Pass) {
 				})
 			}
 		}
+		for _, c := range f.Calls {
+			if l := stepped(f.Package, c); l != nil {
+				p.Report(lint.Warning, analysis.Diagnostic{
+					Pos: c.Expr.Pos(), End: c.Expr.End(), Related: l.Related(),
+					Message: types.ExprString(c.Expr) + " makes the same tensor in each call, and a loop calls " + f.Name + "; make it once, and keep it",
+				})
+			}
+		}
 		for _, r := range remakes(f) {
 			severity := lint.Warning
 			if r.Begins || isCheap(f.Package, r.Call) {

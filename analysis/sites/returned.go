@@ -286,7 +286,7 @@ func isRemade(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 			if isHost(pkg, n) {
 				return true
 			}
-			if isNumbers(typeOf(pkg, n)) {
+			if n == c.Expr || isNumbers(typeOf(pkg, n)) {
 				continue
 			}
 			// A function of others that is given where to put its result.

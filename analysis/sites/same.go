@@ -130,7 +130,7 @@ func IsSame(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 			return false
 		}
 		v = v.Origin()
-		return !mayChange(pkg, v, l) && (!v.IsField() || IsSame(pkg, e.X, l) || isSetOnce(pkg, v) && IsSameHeader(pkg, e.X, l))
+		return !mayChange(pkg, v, l) && (!v.IsField() || IsSame(pkg, e.X, l) || IsSetOnce(pkg, v) && IsSameHeader(pkg, e.X, l))
 	case *ast.BinaryExpr:
 		return IsSame(pkg, e.X, l) && IsSame(pkg, e.Y, l)
 	case *ast.UnaryExpr:
@@ -267,7 +267,7 @@ func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 			}
 		}
 	}
-	once := shared && isSetOnce(pkg, v)
+	once := shared && IsSetOnce(pkg, v)
 	if shared && !once && pkg.Any(l, func(c *blocking.Call) bool { return c.Dynamic }) {
 		return true // who knows what it sets
 	}
@@ -289,10 +289,10 @@ func isSetAlike(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 		pkg.Contains(l, d[0].In, d[0].Pos) && !blocking.IsTensor(v.Type()) && IsSame(pkg, d[0].Value, l)
 }
 
-// isSetOnce reports whether v is an unexported field or variable of the package that is set where it is made and never
+// IsSetOnce reports whether v is an unexported field or variable of the package that is set where it is made and never
 // again: in the literal of its struct, or by the function that has made the struct. If v is a list, the package may
 // otherwise only read its elements and make tensors from it.
-func isSetOnce(pkg *blocking.Package, v *types.Var) bool {
+func IsSetOnce(pkg *blocking.Package, v *types.Var) bool {
 	if v.Exported() || v.Pkg() != pkg.Pass.Pkg || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In != nil && !isInLiteral(pkg, d) && !isBuilding(pkg, v, d) }) {
 		return false
 	}
