@@ -11,7 +11,51 @@ func walk(x, y *tensor.Tensor, n int) *tensor.Tensor {
 		y = y.Add(z)
 	}
 	for i := range n {
-		x = x.SetIndex(y, tensor.At(i)) // a row
+		x = x.SetIndex(y, tensor.At(i)) // want `x is copied in each iteration to change one part; collect the parts in a list and Stack them after the loop, or set all at once with IndexCopy`
 	}
 	return x.Add(y)
+}
+
+type ranks struct{ of *tensor.Tensor }
+
+func (r *ranks) set(at []int64, errs *tensor.Tensor) {
+	for i, j := range at {
+		r.of = r.of.SetIndex(errs.Row(i), tensor.At(int(j))) // want `r.of is copied in each iteration to change one part`
+	}
+}
+
+func windows(xs []*tensor.Tensor, width int) *tensor.Tensor {
+	all, columns := tensor.Zeros(len(xs)*width, 4), tensor.Zeros(4, len(xs))
+	for i, x := range xs {
+		all = all.SetIndex(x, tensor.Range(i*width, (i+1)*width)) // want `all is copied in each iteration to change one part`
+		columns = columns.SetIndex(x, tensor.All(), tensor.At(i)) // want `columns is copied`
+	}
+	return all.MatMul(columns)
+}
+
+// Silent from here on.
+
+// bounded sets the same part in each step, as boundary conditions do.
+func bounded(u, edge *tensor.Tensor, n int) *tensor.Tensor {
+	for range n {
+		u = u.Add(u.MulScalar(0.1)).SetIndex(edge, tensor.At(0))
+		u = u.SetIndex(edge, tensor.At(-1))
+	}
+	return u
+}
+
+// recursion needs the rows before to compute the next.
+func recursion(x *tensor.Tensor, n int) *tensor.Tensor {
+	for i := 1; i < n; i++ {
+		x = x.SetIndex(x.Row(i-1).MulScalar(2), tensor.At(i))
+	}
+	return x
+}
+
+func changed(x, y *tensor.Tensor, n int) (list []*tensor.Tensor) {
+	for i := range n {
+		x = x.SetIndex(y, tensor.At(i))
+		list = append(list, x)
+	}
+	return list
 }
