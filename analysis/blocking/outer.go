@@ -361,7 +361,7 @@ func assignsPart(pkg *Package, d *Call, m *Loop) bool {
 	if d.API.Kind == tensorapi.Mutate {
 		operands = d.Operand(tensorapi.Recv)
 	} else {
-		operands = slices.DeleteFunc(slices.Concat(d.Operand(tensorapi.Recv), d.Expr.Args), func(e ast.Expr) bool { return !isCell(pkg, pkg.Info.TypeOf(e)) })
+		operands = slices.DeleteFunc(slices.Concat(d.Operand(tensorapi.Recv), d.Expr.Args), func(e ast.Expr) bool { return !pkg.IsCell(pkg.Info.TypeOf(e)) })
 	}
 	return slices.ContainsFunc(operands, func(e ast.Expr) bool {
 		made := pkg.Calls[syntax.AsCall(e)]
@@ -375,9 +375,9 @@ func assignsPart(pkg *Package, d *Call, m *Loop) bool {
 	})
 }
 
-// isCell recognises types that hold one tensor and can be given another, such as *tensor.Param: those
+// IsCell recognises types that hold one tensor and can be given another, such as *tensor.Param: those
 // with the methods Value and Set of a library. A type of a user that embeds such a cell counts as well.
-func isCell(pkg *Package, t types.Type) bool {
+func (pkg *Package) IsCell(t types.Type) bool {
 	if t == nil || IsTensor(t) {
 		return false
 	}

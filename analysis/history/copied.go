@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -46,8 +47,16 @@ func copies(pkg *blocking.Package) map[*types.Var]bool {
 			if !strings.HasSuffix(c.API.Name, ".Param).Set") || len(c.Expr.Args) != 1 {
 				continue
 			}
-			if v := networkOf(pkg, c.Operand(tensorapi.Recv)[0], 0); v != nil && isCopyOf(pkg, c.Expr.Args[0], v) {
+			if v := networkOf(pkg, c.Operand(tensorapi.Recv)[0], 0); v != nil && isCopyOf(pkg, pkg.OnlyValue(c.Expr.Args[0]), v) {
 				copies[v] = true
+				p := pkg.Params[v]
+				for _, e := range passedFor(pkg, p) {
+					if v := networkOf(pkg, e, 0); v != nil {
+						copies[v] = true
+					} else if v := pkg.Variable(e); v != nil {
+						copies[v] = true
+					}
+				}
 			}
 		}
 	}
@@ -59,12 +68,26 @@ func copies(pkg *blocking.Package) map[*types.Var]bool {
 	return copies
 }
 
+// passedFor lists what the calls in the package pass for a parameter.
+func passedFor(pkg *blocking.Package, p blocking.Param) (list []ast.Expr) {
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if p.Of != nil && c.Target == p.Of {
+				list = append(list, c.Operand(p.Operand)...)
+			}
+		}
+	}
+	return list
+}
+
 // networkOf returns the variable or field of the network that e, a parameter or a list of them, belongs to: net of
-// net.Params()[i].
+// net.Params()[i]. A list that a function is given stands for a network.
 func networkOf(pkg *blocking.Package, e ast.Expr, depth int) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if v := pkg.Local(e); v != nil && len(pkg.Defs[v]) == 1 && pkg.Defs[v][0].Value != nil && depth < 4 {
+		if v := pkg.Local(e); v != nil && pkg.Params[v].Of != nil && len(pkg.Defs[v]) == 0 && pkg.IsCell(syntax.ElementType(v.Type())) {
+			return v
+		} else if v != nil && len(pkg.Defs[v]) == 1 && pkg.Defs[v][0].Value != nil && depth < 4 {
 			return networkOf(pkg, pkg.Defs[v][0].Value, depth+1)
 		}
 	case *ast.IndexExpr:
@@ -109,8 +132,13 @@ func isOptimised(pkg *blocking.Package, v *types.Var) bool {
 			if pkg.ParamsOf(c) != v {
 				continue
 			}
-			switch c.Value().Parent().Node().(type) {
+			switch n := c.Value().Parent().Node().(type) {
 			case *ast.RangeStmt, *ast.IndexExpr, *ast.AssignStmt:
+			case *ast.CallExpr:
+				// A function that only sets the one by the other may have both.
+				if d := pkg.Calls[n]; d == nil || d.Target == nil || d.Target.Contains(func(e *blocking.Call) bool { return e.Mutates() && !strings.HasSuffix(e.API.Name, ".Param).Set") }) {
+					return true
+				}
 			default:
 				return true
 			}

@@ -126,6 +126,9 @@ func regrowths(f *blocking.Func) []regrowth {
 		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
 			inLoop = true
 			if isRegrown(f.Package, all, c, l) {
+				if !onlyGrows(f.Package, v, c, l) && f.Package.Any(l, asksWorld) {
+					break // each iteration needs all that the world has answered, and waits for the next answer
+				}
 				list = append(list, regrowth{c, all, l, !onlyGrows(f.Package, v, c, l)})
 				break
 			}
@@ -135,6 +138,12 @@ func regrowths(f *blocking.Func) []regrowth {
 		}
 	}
 	return list
+}
+
+// asksWorld reports whether c calls an unknown function that is given numbers and returns some, as an experiment does.
+func asksWorld(c *blocking.Call) bool {
+	results := c.In.Package.ResultsOf(c)
+	return c.Dynamic && c.API.Kind == tensorapi.Unknown && !c.TakesTensor() && len(c.Expr.Args) > 0 && results.Len() > 0 && syntax.IsNumeric(results.At(0).Type())
 }
 
 // regrownBy returns the variable or field that is assigned what c joins to it, perhaps by way of another variable; or

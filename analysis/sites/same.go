@@ -14,7 +14,8 @@ import (
 )
 
 // Makes reports whether f returns a tensor that depends on nothing but its operands, on
-// fields of its receiver, on variables around it if it is a literal, and on what never changes:
+// fields of its receiver and the values of parameters in these, on variables around it if it is a literal, and on what
+// never changes:
 //
 //	func mask(n int) *tensor.Tensor { return tensor.Ones(n, n).Tril() }
 func Makes(pkg *blocking.Package, f *blocking.Func) bool {
@@ -47,6 +48,8 @@ func ingredients(pkg *blocking.Package, f *blocking.Func, depth int) (list []*ty
 		case c.API.Kind == tensorapi.Host:
 			hosts = true
 		case c.API.Kind == tensorapi.Op || c.API.Kind == tensorapi.View || c.API.Kind == tensorapi.Meta || c.API.Kind == tensorapi.Pure:
+			hosts = hosts || c.API.Kind == tensorapi.Op && c.Lib == tensorapi.Ours() && !blocking.IsForward(c)
+		case blocking.IsParamValue(c):
 		case c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "math":
 		default:
 			more, ok := ingredients(pkg, c.Target, depth+1)
@@ -69,9 +72,12 @@ func ingredients(pkg *blocking.Package, f *blocking.Func, depth int) (list []*ty
 				if !basic || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.In != nil }) {
 					return nil, false
 				}
-			case around && isData(v.Type()):
+			case around && (isData(v.Type()) || blocking.IsTensor(v.Type())):
 				list = append(list, v)
-			case around || v == f.Sig.Recv():
+			case around && !blocking.IsTensor(v.Type()) || v == f.Sig.Recv():
+				if call, ok := cur.Parent().Parent().Node().(*ast.CallExpr); ok && v == f.Sig.Recv() && pkg.Calls[call] != nil && pkg.Calls[call].Target != nil {
+					continue // another method, whose fields are listed
+				}
 				field, isField := fieldAt(pkg, cur)
 				if !isField || len(pkg.Defs[v]) > 1 {
 					return nil, false
@@ -89,14 +95,15 @@ func ingredients(pkg *blocking.Package, f *blocking.Func, depth int) (list []*ty
 	return list, hosts || isData(result)
 }
 
-// fieldAt returns the field that is asked for of the variable at cur, if it is data and not assigned.
+// fieldAt returns the field that is asked for of the variable at cur, if it is data, a tensor or a parameter, and not
+// assigned.
 func fieldAt(pkg *blocking.Package, cur inspector.Cursor) (*types.Var, bool) {
 	sel, ok := cur.Parent().Node().(*ast.SelectorExpr)
 	if !ok || syntax.IsTarget(cur.Parent()) {
 		return nil, false
 	}
 	v, ok := pkg.Info.Uses[sel.Sel].(*types.Var)
-	if !ok || !isData(v.Type()) {
+	if !ok || !isData(v.Type()) && !blocking.IsTensor(v.Type()) && !pkg.IsCell(v.Type()) {
 		return nil, false
 	}
 	return v.Origin(), true
@@ -183,6 +190,10 @@ func isSameCall(pkg *blocking.Package, e *ast.CallExpr, l *blocking.Loop) bool {
 			recv = c.Operand(tensorapi.Recv)
 		}
 		switch c.API.Kind {
+		case tensorapi.Value:
+			if !blocking.IsParamValue(c) || !AreSame(pkg, recv, l) {
+				return false
+			}
 		case tensorapi.Op, tensorapi.View:
 			if c.Lib != tensorapi.Ours() || !AreSame(pkg, recv, l) {
 				return false
@@ -276,6 +287,9 @@ func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 		return false
 	case *types.Slice, *types.Array:
 		return shared && !once || !shared && escapesIn(pkg, v, l)
+	}
+	if pkg.IsCell(v.Type()) {
+		return pkg.Any(l, func(c *blocking.Call) bool { return c.Mutates() || c.Dynamic && c.API.Kind == tensorapi.Unknown })
 	}
 	return !blocking.IsTensor(v.Type()) && !isStructOfBasics(v.Type()) && !tensorapi.IsDevice(v.Type())
 }

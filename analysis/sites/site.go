@@ -205,6 +205,9 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			}
 			s.Outside = s.Outside || decides && searches || s.Uses == Passed && takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
 		}
+		if s.Uses&Computes == 0 && pkg.Any(l, func(d *blocking.Call) bool { return d != c && plays(pkg, d, 0) }) {
+			continue
+		}
 		return s
 	}
 	return nil
@@ -290,6 +293,21 @@ func setsFields(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 // for its own work, even if its operand is finished.
 func computesSize(c *blocking.Call) bool {
 	return c.API.Kind == tensorapi.Read && c.Lib == tensorapi.Ours() && blocking.IsTensor(typeOf(c.In.Package, c.Expr))
+}
+
+// plays reports whether d calls a function of the package that acts on a world in a loop of its own, as in the episodes
+// of a game. It waits for each action; one more wait for each episode costs little. Depth bounds the functions between.
+func plays(pkg *blocking.Package, d *blocking.Call, depth int) bool {
+	f := d.Target
+	if f == nil || d.Away || depth > 2 || f.SCC == d.In.Owner().SCC || pkg.GuardOf(d.In, d.Expr.Pos(), nil) == blocking.Rarely {
+		return false
+	}
+	return slices.ContainsFunc(f.Calls, func(e *blocking.Call) bool {
+		if m := Innermost(pkg, e); m != nil && m.Stmt != nil && len(pkg.Waits(e)) > 0 && pkg.GuardOf(f, e.Expr.Pos(), m) == blocking.Always {
+			return slices.ContainsFunc(Uses(pkg, e, m), func(p Place) bool { return isSimulated(pkg, p, m) || isActedOn(pkg, p, m) })
+		}
+		return plays(pkg, e, depth+1)
+	})
 }
 
 // doubles reports whether l multiplies an integer counter in each iteration. There are few.
