@@ -136,7 +136,8 @@ func isOptimised(pkg *blocking.Package, v *types.Var) bool {
 			case *ast.RangeStmt, *ast.IndexExpr, *ast.AssignStmt:
 			case *ast.CallExpr:
 				// A function that only sets the one by the other may have both.
-				if d := pkg.Calls[n]; d == nil || d.Target == nil || d.Target.Contains(func(e *blocking.Call) bool { return e.Mutates() && !strings.HasSuffix(e.API.Name, ".Param).Set") }) {
+				sets := func(e *blocking.Call) bool { return strings.HasSuffix(e.API.Name, ".Param).Set") }
+				if d := pkg.Calls[n]; d == nil || d.Target == nil || !d.Target.Contains(sets) || d.Target.Contains(func(e *blocking.Call) bool { return e.Mutates() && !sets(e) }) {
 					return true
 				}
 			default:

@@ -75,7 +75,7 @@ func ingredients(pkg *blocking.Package, f *blocking.Func, depth int) (list []*ty
 			case around && (isData(v.Type()) || blocking.IsTensor(v.Type())):
 				list = append(list, v)
 			case around && !blocking.IsTensor(v.Type()) || v == f.Sig.Recv():
-				if call, ok := cur.Parent().Parent().Node().(*ast.CallExpr); ok && v == f.Sig.Recv() && pkg.Calls[call] != nil && pkg.Calls[call].Target != nil {
+				if call, ok := cur.Parent().Parent().Node().(*ast.CallExpr); ok && v == f.Sig.Recv() && call.Fun == cur.Parent().Node() && pkg.Calls[call] != nil && pkg.Calls[call].Target != nil {
 					continue // another method, whose fields are listed
 				}
 				field, isField := fieldAt(pkg, cur)
