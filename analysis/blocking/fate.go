@@ -181,11 +181,11 @@ func (t *fortune) value(cur inspector.Cursor) Fate {
 }
 
 // returned is the fate of result number index of the function around the return statement n: what its
-// callers do with it. The result escapes if not all callers are known, as for exported functions,
-// methods and functions that are used as values.
+// callers do with it. The result escapes if not all callers are known, as for exported functions and
+// methods, and for those that are used as values or called through an interface.
 func (t *fortune) returned(n *ast.ReturnStmt, index int, at inspector.Cursor) Fate {
 	f := t.FuncAt(at)
-	if f == nil || f.Lit != nil || ast.IsExported(f.Name) || f.Sig.Recv() != nil || len(n.Results) != f.Sig.Results().Len() || len(t.callers()[f]) == 0 {
+	if f == nil || f.Lit != nil || ast.IsExported(f.Name) || len(n.Results) != f.Sig.Results().Len() || len(t.callers()[f]) == 0 {
 		return Escapes
 	}
 	if t.back[f] {

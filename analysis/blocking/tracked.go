@@ -625,7 +625,7 @@ func learnerIn(pkg *Package, v *types.Var, seen map[any]bool) learner {
 	case pkg.asked()[v]:
 		l = learning
 	}
-	for _, d := range pkg.Defs[v] {
+	for _, d := range slices.Concat(pkg.Defs[v], pkg.stores[v]) {
 		if (d.Kind == DefValue || d.Kind == DefElem) && d.Value != nil {
 			l = max(l, learnerOf(pkg, d.Value, seen))
 		}
