@@ -103,6 +103,52 @@ func (r *gradients) addUp(c *blocking.Call) (remedy string, ok bool) {
 			}
 		}
 	}
+	return r.stepsBeside(c)
+}
+
+// stepsBeside is addUp for c in a function that takes no step, if a loop calls this function and one that steps:
+//
+//	for _, b := range batches {
+//		t.backward(b)
+//		t.update()
+//	}
+func (r *gradients) stepsBeside(c *blocking.Call) (remedy string, ok bool) {
+	owner := c.In.Owner()
+	if r.RunsInLoop(c.In, c) || owner.Contains((*blocking.Call).Steps) {
+		return "", false
+	}
+	for _, f := range r.Funcs {
+		for _, call := range f.Calls {
+			if call.Target != owner || call.Away {
+				continue
+			}
+			for l := range r.LoopsAround(f, call.Expr.Pos()) {
+				if l.Stmt == nil || l.Small {
+					continue
+				}
+				if remedy, ok := r.stepIn(l, c); ok {
+					return remedy, true
+				}
+			}
+		}
+	}
+	return "", false
+}
+
+// stepIn reports whether l takes a step by an optimiser, also in functions that it calls, and drops no gradients.
+func (r *gradients) stepIn(l *blocking.Loop, c *blocking.Call) (remedy string, ok bool) {
+	runs := func(d *blocking.Call) bool { return r.Contains(l, d.In, d.Expr.Pos()) || r.CalledFrom(l, d.In) }
+	if slices.ContainsFunc(r.drops, func(x drop) bool { return runs(x.by) }) {
+		return "", false
+	}
+	for _, f := range r.Funcs {
+		for _, d := range f.Calls {
+			if v := receiver(r.Package, d); d.IsFunc("Optimizer.Step") && v != nil && !d.Away && runs(d) && !r.isOthers(v) && !l.Declares(v) {
+				name := types.ExprString(d.Operand(tensorapi.Recv)[0])
+				return "call " + name + ".ZeroGrad() after the step", true
+			}
+		}
+	}
 	return "", false
 }
 

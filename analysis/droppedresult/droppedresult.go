@@ -52,6 +52,9 @@ func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
 			return "error of " + name + " is thrown away, with which the failures are gone; call it in a function that handles it"
 		}
 	case *ast.AssignStmt:
+		if v := overwritten(f.Package, c, use); v != nil {
+			return "result of " + name + " is thrown away, as nobody uses " + v.Name() + " any more; a tensor never changes, so return the result, or store it"
+		}
 		if !dropsLast(use) {
 			return ""
 		}
@@ -80,6 +83,50 @@ func dropsLast(n *ast.AssignStmt) bool {
 		}
 	}
 	return true
+}
+
+// overwritten returns the parameter or the variable of a range clause that n sets to the result of c, if nothing uses it
+// after that; else nil. Who writes that expects the operand to change.
+//
+//	for _, x := range xs {
+//		x = x.MulScalar(2)
+//	}
+func overwritten(pkg *blocking.Package, c *blocking.Call, n *ast.AssignStmt) *types.Var {
+	if n.Tok != token.ASSIGN || len(n.Lhs) != 1 || !returnsOnly(c) {
+		return nil
+	}
+	v := pkg.Local(n.Lhs[0])
+	if v == nil || !blocking.IsTensor(v.Type()) || !pkg.Mentions(c.Expr, v) || pkg.IsResult(v, c.In) {
+		return nil
+	}
+	var body ast.Node // in which v lives
+	if pkg.Params[v].Of == c.In {
+		body = c.In.Body
+	}
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if s, ok := l.Stmt.(*ast.RangeStmt); ok && body == nil && s.Value != nil && pkg.Info.Defs[asIdent(s.Value)] == v {
+			body = s.Body
+			break
+		}
+		if l.Blocks != nil {
+			return nil // the next iteration may use it
+		}
+	}
+	if body == nil {
+		return nil
+	}
+	for use := range pkg.UsesOf(v, c.In) {
+		if use.Node().Pos() > n.End() || pkg.FuncAt(use) != c.In {
+			return nil
+		}
+	}
+	return v
+}
+
+// asIdent returns e if it is an identifier, or nil.
+func asIdent(e ast.Expr) *ast.Ident {
+	id, _ := e.(*ast.Ident)
+	return id
 }
 
 // losesFailures reports whether c is a call of asyncrt.WaitAll, Synchronize or Try. These return a

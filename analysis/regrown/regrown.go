@@ -53,12 +53,25 @@ func check(p *lint.Pass) {
 //	x = x.SetIndex(row, tensor.At(i))
 func changesPart(pkg *blocking.Package, c *blocking.Call) (l *blocking.Loop, what string) {
 	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-	if !ok || c.Away || !c.IsFunc("Tensor.SetIndex") || len(assign.Lhs) != 1 || len(c.Expr.Args) < 2 ||
+	if !ok || c.Away || len(assign.Lhs) != 1 || len(c.Expr.Args) < 2 || len(c.Operand(tensorapi.Recv)) != 1 ||
 		types.ExprString(assign.Lhs[0]) != types.ExprString(c.Operand(tensorapi.Recv)[0]) {
 		return nil, ""
 	}
 	isElement := len(c.Expr.Args) > 2
+	switch {
+	case c.IsFunc("Tensor.SetIndex"):
+	case c.IsFunc("Tensor.IndexCopy") || c.IsFunc("Tensor.IndexAdd") || c.IsFunc("Tensor.Scatter") || c.IsFunc("Tensor.ScatterAdd"):
+		if !isOneIndex(pkg, c.Expr.Args[1]) {
+			return nil, ""
+		}
+		isElement = false
+	default:
+		return nil, ""
+	}
 	for _, e := range c.Expr.Args[1:] {
+		if !c.IsFunc("Tensor.SetIndex") {
+			break
+		}
 		d := pkg.Calls[syntax.AsCall(e)]
 		if d == nil || d.Callee == nil || d.API.Kind == tensorapi.Unknown || slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return blocking.IsTensor(pkg.Info.TypeOf(e)) }) {
 			return nil, "" // of values on the device
@@ -83,6 +96,16 @@ func changesPart(pkg *blocking.Package, c *blocking.Call) (l *blocking.Loop, wha
 		break
 	}
 	return nil, ""
+}
+
+// isOneIndex reports whether e makes a tensor of one number.
+func isOneIndex(pkg *blocking.Package, e ast.Expr) bool {
+	d := pkg.Calls[syntax.AsCall(e)]
+	if d == nil || d.API.Kind != tensorapi.Host || len(d.Expr.Args) == 0 {
+		return false
+	}
+	lit, ok := ast.Unparen(d.Expr.Args[0]).(*ast.CompositeLit)
+	return ok && len(lit.Elts) == 1
 }
 
 // A regrowth is a call that copies a tensor to add a piece to it. It is in a loop, or in a method that
@@ -133,11 +156,44 @@ func regrowths(f *blocking.Func) []regrowth {
 				break
 			}
 		}
-		if l := f.WholeLoop(); !inLoop && isRegrownByCalls(f.Package, v, c, l) {
+		if l := loopOfLiteral(f, all, c); !inLoop && l != nil {
+			list = append(list, regrowth{c, all, l, !onlyGrows(f.Package, v, c, l)})
+		} else if l := f.WholeLoop(); !inLoop && isRegrownByCalls(f.Package, v, c, l) {
 			list = append(list, regrowth{c, all, l, false})
 		}
 	}
 	return list
+}
+
+// loopOfLiteral returns a loop that calls f, a literal in a variable, in each iteration, if c copies all there; or nil.
+//
+//	add := func(x *tensor.Tensor) { all = tensor.Concat(0, all, x) }
+//	for _, x := range xs {
+//		add(x)
+//	}
+func loopOfLiteral(f *blocking.Func, all ast.Expr, c *blocking.Call) *blocking.Loop {
+	pkg := f.Package
+	v := pkg.Local(all)
+	if f.Lit == nil || f.Runs() != blocking.Callable || v == nil || pkg.Params[v].Of == f || f.Lit.Pos() <= v.Pos() && v.Pos() < f.Lit.End() || pkg.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always {
+		return nil
+	}
+	for g := range f.Outermost().Tree() {
+		for _, d := range g.Calls {
+			if d.Target != f || d.Away {
+				continue
+			}
+			for l := range pkg.LoopsAround(g, d.Expr.Pos()) {
+				if l.Small || l.Stmt == nil || l.Declares(v) {
+					continue
+				}
+				if pkg.GuardOf(g, d.Expr.Pos(), l) == blocking.Always && !beginsAnew(pkg, v, c, l) && !isKept(pkg, v, c, l) {
+					return l
+				}
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // asksWorld reports whether c calls an unknown function that is given numbers and returns some, as an experiment does.
@@ -183,7 +239,11 @@ func regrownBy(pkg *blocking.Package, c *blocking.Call) ast.Expr {
 func joinedBy(pkg *blocking.Package, c *blocking.Call) []ast.Expr {
 	if tensorapi.Joins(c.Callee) {
 		if c.Expr.Ellipsis.IsValid() {
-			if lit, ok := ast.Unparen(c.Expr.Args[len(c.Expr.Args)-1]).(*ast.CompositeLit); ok {
+			last := ast.Unparen(c.Expr.Args[len(c.Expr.Args)-1])
+			if call := syntax.AsCall(last); call != nil && syntax.IsBuiltin(pkg.Info, call, "append") {
+				last = ast.Unparen(call.Args[0])
+			}
+			if lit, ok := last.(*ast.CompositeLit); ok {
 				return lit.Elts
 			}
 		}
@@ -205,7 +265,7 @@ func joinedBy(pkg *blocking.Package, c *blocking.Call) []ast.Expr {
 	return list
 }
 
-// isNamed reports whether e is a variable, a field of one, or an element of one.
+// isNamed reports whether e is a variable, a field of one, an element of one, or what one points to.
 func isNamed(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -213,6 +273,8 @@ func isNamed(e ast.Expr) bool {
 	case *ast.SelectorExpr:
 		return syntax.IsIdent(e.X)
 	case *ast.IndexExpr:
+		return syntax.IsIdent(e.X)
+	case *ast.StarExpr:
 		return syntax.IsIdent(e.X)
 	}
 	return false
@@ -230,6 +292,9 @@ func isRegrown(pkg *blocking.Package, all ast.Expr, c *blocking.Call, l *blockin
 	}
 	if x, ok := all.(*ast.IndexExpr); ok && !pkg.Varies(x.Index, l) {
 		base = pkg.Local(x.X)
+	}
+	if p, ok := all.(*ast.StarExpr); ok {
+		base = pkg.Local(p.X)
 	}
 	if base == nil || l.Stmt == nil || l.Small || l.Declares(base) || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always {
 		return false

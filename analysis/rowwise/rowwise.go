@@ -75,7 +75,9 @@ func rowIn(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (of ast.Ex
 					of = d.Operand(tensorapi.Recv)[0]
 				}
 			case *ast.Ident:
-				if v := pkg.Local(n); v != nil && !seen[v] && l.Declares(v) {
+				if whole := sites.PartedBy(pkg, n, l, "Unbind"); whole != nil {
+					of = whole
+				} else if v := pkg.Local(n); v != nil && !seen[v] && l.Declares(v) {
 					seen[v] = true
 					for _, d := range pkg.Defs[v] {
 						if d.Kind == blocking.DefValue {
@@ -102,6 +104,9 @@ func isRow(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	switch args := c.Expr.Args; {
 	case c.IsFunc("Tensor.Row"):
 		return counts(pkg, args[0], l)
+	case c.IsFunc("Tensor.Index"):
+		at := pkg.Calls[syntax.AsCall(args[0])]
+		return len(args) == 1 && at != nil && strings.HasSuffix(at.API.Name, "/tensor.At") && counts(pkg, at.Expr.Args[0], l)
 	case c.IsFunc("Tensor.Slice"):
 		return len(args) == 3 && counts(pkg, args[1], l) && strings.ReplaceAll(types.ExprString(args[2]), " ", "") == types.ExprString(args[1])+"+1"
 	}

@@ -130,14 +130,14 @@ func settledPart(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e a
 	return e, e != nil && (counted || views)
 }
 
-// partByCallee is settledPart for the call of a method that reads, once, a part of a tensor in a field of its receiver.
-// Which part, c's arguments say.
+// partByCallee is settledPart for the call of a function that reads, once, a part of a tensor: of one in a field of its
+// receiver, in a variable around it if it is a literal, or among its operands. Which part, c's arguments say.
 //
 //	func (g grid) row(y int) []float32 { return g.cells.Row(y).Float32s() }
 func partByCallee(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e ast.Expr, counted bool) {
 	f := c.Target
 	recv := c.Operand(tensorapi.Recv)
-	if f == nil || c.Away || f.Sig.Recv() == nil || len(recv) != 1 || !IsPlain(recv[0]) || pkg.Varies(recv[0], l) {
+	if f == nil || c.Away || f.Sig.Recv() != nil && (len(recv) != 1 || !IsPlain(recv[0]) || pkg.Varies(recv[0], l)) {
 		return nil, false
 	}
 	for _, d := range f.Calls {
@@ -151,8 +151,8 @@ func partByCallee(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e 
 			indices = append(indices, view.Expr.Args...)
 			of = view.Operand(tensorapi.Recv)[0]
 		}
-		field, ok := ast.Unparen(of).(*ast.SelectorExpr)
-		if !ok || pkg.Local(field.X) != f.Sig.Recv() || mayAssign(pkg, l, pkg.Variable(field)) || isHostMade(pkg, field) {
+		of = settledIn(pkg, c, of, l)
+		if of == nil || isHostMade(pkg, of) {
 			continue
 		}
 		var given []ast.Expr
@@ -166,10 +166,37 @@ func partByCallee(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e 
 			}
 		}
 		if counted, ok := countedIn(pkg, given, l); counted && ok {
-			return field, true
+			return of, true
 		}
 	}
 	return nil, false
+}
+
+// settledIn returns the tensor that of, in the callee of c, stands for, if it is the same one in all iterations of l:
+// a field of the receiver, a variable around a literal, or what c passes. Else it returns nil.
+func settledIn(pkg *blocking.Package, c *blocking.Call, of ast.Expr, l *blocking.Loop) ast.Expr {
+	f := c.Target
+	if field, ok := ast.Unparen(of).(*ast.SelectorExpr); ok {
+		if f.Sig.Recv() == nil || pkg.Local(field.X) != f.Sig.Recv() || mayAssign(pkg, l, pkg.Variable(field)) {
+			return nil
+		}
+		return field
+	}
+	v := pkg.Local(of)
+	if v == nil || !blocking.IsTensor(v.Type()) || len(pkg.Defs[v]) > 0 && pkg.Params[v].Of != nil {
+		return nil
+	}
+	if p := pkg.Params[v]; p.Of == f {
+		of = nil
+		if given := c.Operand(p.Operand); len(given) == 1 && isSettledTensor(pkg, given[0], l) {
+			of = given[0]
+		}
+		return of
+	}
+	if f.Lit == nil || f.Lit.Pos() <= v.Pos() && v.Pos() < f.Lit.End() || !isSettled(pkg, v, l) {
+		return nil
+	}
+	return of
 }
 
 // copiesAll reports whether c copies all elements of a local tensor that l only reads. It is for
@@ -204,7 +231,7 @@ func copiesAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 // does.
 func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor ast.Expr, counted bool) {
 	for {
-		if list := partedBy(pkg, e, l); list != nil {
+		if list := PartedBy(pkg, e, l, "Unbind", "Split", "Chunk"); list != nil {
 			return list, true
 		}
 		view := pkg.Calls[syntax.AsCall(viewIn(pkg, e, l))]
@@ -227,11 +254,11 @@ func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor as
 	return e, counted
 }
 
-// partedBy returns the tensor of which e, a variable of l, is one part after the other: l ranges over its views. Else
-// it returns nil.
+// PartedBy returns the tensor of which e, a variable of l, is one part after the other: l ranges over the views that one
+// of the given methods returns. Else it returns nil.
 //
 //	for _, row := range x.Unbind(0) {
-func partedBy(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) ast.Expr {
+func PartedBy(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, by ...string) ast.Expr {
 	s, ok := l.Stmt.(*ast.RangeStmt)
 	d := pkg.Defs[pkg.Local(e)]
 	if !ok || len(d) != 1 || d[0].Kind != blocking.DefElem && d[0].Kind != blocking.DefKey || d[0].Value != s.X {
@@ -242,7 +269,7 @@ func partedBy(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) ast.Expr {
 		x = of[0].Value
 	}
 	c := pkg.Calls[syntax.AsCall(x)]
-	if c == nil || !c.IsFunc("Tensor.Unbind") && !c.IsFunc("Tensor.Split") && !c.IsFunc("Tensor.Chunk") {
+	if c == nil || !slices.ContainsFunc(by, func(name string) bool { return c.IsFunc("Tensor." + name) }) {
 		return nil
 	}
 	if whole := c.Operand(tensorapi.Recv)[0]; !isHostMade(pkg, whole) {

@@ -39,6 +39,15 @@ func All() Index { return Index{} }
 func Range(from, to int) Index { return Index{} }
 
 //go:noinline
+func (t *Tensor) IndexCopy(axis int, index, src *Tensor) *Tensor { return nil }
+
+//go:noinline
+func (t *Tensor) IndexAdd(axis int, index, src *Tensor) *Tensor { return nil }
+
+//go:noinline
+func (t *Tensor) Index(at ...Index) *Tensor { return nil }
+
+//go:noinline
 func (t *Tensor) Inverse() *Tensor { return nil }
 
 // What depends on values, and operations with numbers.
