@@ -294,13 +294,27 @@ func mayChange(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return !blocking.IsTensor(v.Type()) && !isStructOfBasics(v.Type()) && !tensorapi.IsDevice(v.Type())
 }
 
-// isSetAlike reports whether v is a local variable that each iteration of l sets once, to the same value.
+// isSetAlike reports whether v is a local variable that each iteration of l sets once, to the same value. Variables in
+// the value must be declared before v: then the questions about them end.
 //
 //	kernel := []float32{0, 1, 0}
 func isSetAlike(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	d := pkg.Defs[v]
 	return !v.IsField() && v.Parent() != pkg.Pass.Pkg.Scope() && len(d) == 1 && d[0].Kind == blocking.DefValue && d[0].Index == 0 &&
-		pkg.Contains(l, d[0].In, d[0].Pos) && !blocking.IsTensor(v.Type()) && IsSame(pkg, d[0].Value, l)
+		pkg.Contains(l, d[0].In, d[0].Pos) && !blocking.IsTensors(v.Type()) && !mentionsLater(pkg, d[0].Value, v) && IsSame(pkg, d[0].Value, l)
+}
+
+// mentionsLater reports whether e mentions v, or a local variable that is declared after v.
+func mentionsLater(pkg *blocking.Package, e ast.Expr, v *types.Var) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			u := pkg.Local(id)
+			found = found || u != nil && u.Pos() >= v.Pos()
+		}
+		return !found
+	})
+	return found
 }
 
 // IsSetOnce reports whether v is an unexported field or variable of the package that is set where it is made and never

@@ -205,7 +205,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			}
 			s.Outside = s.Outside || decides && searches || s.Uses == Passed && takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
 		}
-		if s.Uses&Computes == 0 && pkg.Any(l, func(d *blocking.Call) bool { return d != c && plays(pkg, d, 0) }) {
+		if s.Uses&Computes == 0 && (pkg.Any(l, func(d *blocking.Call) bool { return d != c && plays(pkg, d, 0) }) || actsWithin(pkg, l, c)) {
 			continue
 		}
 		return s
@@ -303,11 +303,25 @@ func plays(pkg *blocking.Package, d *blocking.Call, depth int) bool {
 		return false
 	}
 	return slices.ContainsFunc(f.Calls, func(e *blocking.Call) bool {
-		if m := Innermost(pkg, e); m != nil && m.Stmt != nil && len(pkg.Waits(e)) > 0 && pkg.GuardOf(f, e.Expr.Pos(), m) == blocking.Always {
-			return slices.ContainsFunc(Uses(pkg, e, m), func(p Place) bool { return isSimulated(pkg, p, m) || isActedOn(pkg, p, m) })
+		if m := Innermost(pkg, e); m != nil && m.Stmt != nil {
+			return acts(pkg, e, m)
 		}
 		return plays(pkg, e, depth+1)
 	})
+}
+
+// actsWithin is plays for a loop in l that c is not in.
+func actsWithin(pkg *blocking.Package, l *blocking.Loop, c *blocking.Call) bool {
+	return pkg.Any(l, func(e *blocking.Call) bool {
+		m := Innermost(pkg, e)
+		return m != nil && m != l && m.Stmt != nil && !pkg.Contains(m, c.In, c.Expr.Pos()) && acts(pkg, e, m)
+	})
+}
+
+// acts reports whether e waits in each iteration of m for a value that goes to a world.
+func acts(pkg *blocking.Package, e *blocking.Call, m *blocking.Loop) bool {
+	return len(pkg.Waits(e)) > 0 && pkg.GuardOf(e.In, e.Expr.Pos(), m) == blocking.Always &&
+		slices.ContainsFunc(Uses(pkg, e, m), func(p Place) bool { return isSimulated(pkg, p, m) || isActedOn(pkg, p, m) })
 }
 
 // doubles reports whether l multiplies an integer counter in each iteration. There are few.
@@ -411,6 +425,8 @@ func IsOutside(c *blocking.Call) bool {
 		return !isAnswering(fn)
 	case "time":
 		return name == "Sleep"
+	case "encoding/json", "encoding/gob", "encoding/xml":
+		return name == "Decode" || name == "Token"
 	case "encoding/binary", "io":
 		return name == "Read" || name == "ReadFull" || name == "ReadAtLeast"
 	}
