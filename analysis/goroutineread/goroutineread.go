@@ -77,7 +77,8 @@ func onlyWaits(pkg *blocking.Package, g *sites.Spawn) bool {
 	return !slices.ContainsFunc(g.Lits, func(lit *blocking.Func) bool {
 		return lit.Contains(func(c *blocking.Call) bool {
 			isSync := c.Callee != nil && c.Callee.Pkg() != nil && (c.Callee.Pkg().Path() == "sync" || c.Callee.Pkg().Path() == "sync/atomic")
-			return c.API.Kind == tensorapi.Unknown && !isSync && !(c.TakesTensor() && c.Summary().Enqueues && !c.Summary().Blocks) || c.Mutates()
+			_, isLit := ast.Unparen(c.Expr.Fun).(*ast.FuncLit) // whose calls are asked, too
+			return c.API.Kind == tensorapi.Unknown && !isSync && !isLit && !(c.TakesTensor() && c.Summary().Enqueues && !c.Summary().Blocks) || c.Mutates()
 		})
 	})
 }
