@@ -137,7 +137,7 @@ func IsSame(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 			return false
 		}
 		v = v.Origin()
-		return !mayChange(pkg, v, l) && (!v.IsField() || IsSame(pkg, e.X, l) || IsSetOnce(pkg, v) && IsSameHeader(pkg, e.X, l))
+		return !mayChange(pkg, v, l) && (!v.IsField() || IsSame(pkg, e.X, l) || (IsSetOnce(pkg, v) || isValue(v.Type())) && IsSameHeader(pkg, e.X, l))
 	case *ast.BinaryExpr:
 		return IsSame(pkg, e.X, l) && IsSame(pkg, e.Y, l)
 	case *ast.UnaryExpr:
@@ -161,6 +161,12 @@ func IsSame(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 		return isSameCall(pkg, e, l)
 	}
 	return false
+}
+
+// isValue reports whether what a variable of type t holds changes only by an assignment to the variable.
+func isValue(t types.Type) bool {
+	_, basic := t.Underlying().(*types.Basic)
+	return basic || blocking.IsTensor(t)
 }
 
 // isSameCall is IsSame for calls: conversions, len, constructors, and questions that need no value of

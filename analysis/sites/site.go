@@ -764,8 +764,8 @@ func isFedBack(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	switch n := at.Node().(type) {
 	case *ast.SendStmt:
 	case *ast.CallExpr:
-		if fn := pkg.Variable(n.Fun); fn == nil || pkg.Params[fn].Of == nil && !fn.IsField() {
-			return false
+		if fn := pkg.Variable(n.Fun); fn == nil || pkg.Params[fn].Of == nil && !fn.IsField() || pkg.Calls[n] == nil || pkg.Calls[n].TakesTensor() {
+			return false // what is given tensors computes
 		}
 	default:
 		return false
