@@ -9,7 +9,8 @@
 // The rule reports Backward in a function that runs again and again and that also takes a step: by
 // Step of an optimiser, or by Set of parameters that it computes from their gradients. Nothing calls
 // ZeroGrad of this optimiser or of another one with the same parameters, or of a parameter: nothing in
-// the loop around both, or in the package if callers have the loop. Minimize has its own ZeroGrad.
+// the loop around both, or in the package if callers have the loop. Minimize has its own ZeroGrad. The
+// step may be in another function than Backward, if a loop calls both.
 //
 // WRONG
 //

@@ -9,7 +9,8 @@
 // The rule reports operations and views that are statements of their own, calls of functions of the
 // package that do nothing but return what they compute, and three calls like them. nn.Snapshot keeps
 // nothing unless its result is assigned. nn.Frozen freezes only the model that it returns. A Timer
-// that nobody keeps measures nothing.
+// that nobody keeps measures nothing. So are operations whose result goes to a parameter, or to the
+// variable of a range clause, that nobody uses any more: for everybody else the operand stays the same.
 //
 // It also reports failures that are thrown away:
 //
@@ -36,7 +37,7 @@
 //   - single results that are assigned to the blank identifier;
 //   - work that may be enqueued for its own sake, as to warm up a device: in functions that read a
 //     clock, use a stopwatch or a profiler, wait for all work, take a *testing.B, or are passed to
-//     a function that takes their time;
+//     a function that takes their time; but not beside steps of training in a loop;
 //   - WaitAll and Try in functions that are timed, and in functions that return tensors: failures
 //     come out with these;
 //   - function literals for asyncrt.Try, which want to see how a call panics;

@@ -16,7 +16,8 @@
 //   - a tensor that each iteration computes from its value before, like the state of a decoder;
 //   - tensors that are put into a list, or into a field of a struct that outlives the iteration;
 //   - sums and lists in fields, at the call of the function that adds to them, if the tensors come
-//     from its callers.
+//     from its callers;
+//   - lists that a function is given, and returns with another tensor.
 //
 // In a loop with steps of training it reports averages of parameters in any list, whoever reads the
 // list: the steps change what a gradient would be of.
@@ -63,7 +64,8 @@
 //     in networks that unroll a loop, and in descents that are differentiated themselves;
 //   - states that some iterations detach;
 //   - results of comparisons, of arg max and of other operations that no gradient passes;
-//   - sums over the parts of a model, which are few.
+//   - sums over the parts of a model, which are few;
+//   - what a function computes from the elements of a list that it is given: its callers have the list.
 //
 // The methods of what nn.Frozen returns bring in no history, whatever its type. A layer of type
 // nn.Module is taken to have parameters, unless the package makes it Frozen, passes

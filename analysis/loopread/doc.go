@@ -54,13 +54,18 @@
 //   - reads under a condition that holds rarely: every third or hundredth iteration, chosen ones,
 //     once a second, the first or the last iteration, on errors, when verbose. They are reported if
 //     the loop takes all its steps of training under the same condition;
-//   - reads that depend on a value read before: the finding is at that read;
+//   - reads that depend on a value read before: the finding is at that read. This doesn't go for the
+//     rest of an iteration, if the value only decides which iterations are skipped by continue;
 //   - loops over at most four things, and loops that leave after the read;
 //   - outer loops, as over epochs: each iteration passes through data, or trains in a loop of its
 //     own, or goes on with one computation for a number of steps. A loop over parameters, the steps
 //     of a sequence or the parts of a batch inside doesn't make a loop an outer one;
 //   - loops that repeat a method which changes its receiver many times, as restarts of a fit do, or
 //     call an unknown function that fits or trains, by its name; loops whose counter doubles;
+//   - loops over fits that don't depend on each other, as over sizes or folds. A fit is a function that
+//     computes in a loop, each iteration from the one before, until a value that it reads ends it;
+//   - loops over episodes, each of which waits for its actions in a loop of its own, unless the value
+//     goes back into a tensor operation;
 //   - reads that a message asks for, in a case of its own, of what other cases compute;
 //   - functions that a rate limiter of the program calls now and then, and loops that a ticker
 //     paces;
@@ -76,7 +81,7 @@
 //   - does nothing but read what it receives and pass the value on;
 //   - takes data from a channel, and sends each result on or gives it to a function;
 //   - gives each value to a channel or a function before it makes the next tensor of it, as a text is
-//     generated word by word;
+//     generated word by word; or shows the word at once, on the terminal or by Flush of a buffer;
 //   - gives the value to an unknown function, and computes with the number that this returns, as with
 //     the outcome of an experiment;
 //   - has an unknown function draw or play the value, or gives it to one and makes its tensors of what

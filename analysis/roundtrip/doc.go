@@ -10,7 +10,7 @@
 // of a tensor operation or the data of a new tensor. The loop usually computes what is read. It
 // need not if it reads the elements of a list one by one, or fields of them, or if whole tensors go
 // by way of the host: all elements are read, perhaps changed there, and another tensor is made of
-// them, by the loop or by a function.
+// them, by the loop or by a function, or of what a function of another library makes of them.
 //
 // A function that maps tensors to tensors is reported outside of loops, too, if it reads a number
 // and does nothing with it but to compute with tensors by operations such as MulScalar, or if it

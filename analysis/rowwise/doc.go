@@ -6,8 +6,8 @@
 // is one call, and so is Solve of a system for each user. A loop over the samples enqueues each
 // operation anew for a small piece of the work, and the device spends its time on starting.
 //
-// The rule reports, in a loop that takes one row of a tensor after the other, what has a form for
-// all rows: Forward of a network, tensor.Grad, Solve, Inverse, Cholesky and their like.
+// The rule reports, in a loop that takes one row of a tensor after the other, by Row, Slice, Index or
+// Unbind, what has a form for all rows: Forward of a network, tensor.Grad, Solve, Inverse, Cholesky and their like.
 //
 // WRONG
 //
