@@ -3,6 +3,7 @@ package addedgrad
 import (
 	_ "embed"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -64,14 +65,35 @@ func newGradients(pkg *blocking.Package) *gradients {
 			if !c.IsFunc("Optimizer.Minimize") && (c.Callee == nil || c.Callee.Name() != "ZeroGrad") {
 				continue
 			}
-			v := receiver(pkg, c)
-			if v != nil && (!blocking.IsOptimiser(v.Type()) || pkg.Params[v].Of != nil) {
-				v = nil
-			}
-			r.drops = append(r.drops, drop{c, v})
+			r.addDrops(c, receiver(pkg, c), 0)
 		}
 	}
 	return r
+}
+
+// addDrops adds c, which drops the gradients that the optimiser in v has. If v is a parameter of a function that only
+// this package calls, these are the gradients of what the calls pass. Depth bounds how far up it looks.
+func (r *gradients) addDrops(c *blocking.Call, v *types.Var, depth int) {
+	if v != nil && !blocking.IsOptimiser(v.Type()) {
+		v = nil
+	}
+	p := r.Params[v]
+	if v == nil || p.Of == nil {
+		r.drops = append(r.drops, drop{c, v})
+		return
+	}
+	callers := r.CallersOf(p.Of)
+	if len(callers) == 0 || depth > 2 || p.Of.Lit != nil || ast.IsExported(p.Of.Name) && r.Pass.Pkg.Name() != "main" {
+		r.drops = append(r.drops, drop{c, nil})
+		return
+	}
+	for _, d := range callers {
+		var w *types.Var
+		if given := d.Operand(p.Operand); len(given) == 1 {
+			w = r.Variable(given[0])
+		}
+		r.addDrops(c, w, depth+1)
+	}
 }
 
 // receiver returns the variable or field that c is a method of, or nil.
@@ -89,10 +111,13 @@ func (r *gradients) addUp(c *blocking.Call) (remedy string, ok bool) {
 	if !r.isRepeated(c, 0) {
 		return "", false
 	}
+	from, to := c.Expr.End(), nextBackward(owner, c)
+	follows := func(d *blocking.Call) bool { return d.In == c.In && from <= d.Expr.Pos() && d.Expr.Pos() < to }
+	apart := owner.Contains(func(d *blocking.Call) bool { return d.IsFunc("Optimizer.Step") && follows(d) })
 	for f := range owner.Tree() {
 		for _, d := range f.Calls {
 			switch v := receiver(r.Package, d); {
-			case d.Away || v == nil:
+			case d.Away || v == nil || apart && !follows(d): // of another Backward
 			case d.IsFunc("Optimizer.Step"):
 				if !r.isDropped(v, r.dropsBeside(c, d)) && !r.isOthers(v) && !r.isNew(v, c) {
 					name := types.ExprString(d.Operand(tensorapi.Recv)[0])
@@ -104,6 +129,17 @@ func (r *gradients) addUp(c *blocking.Call) (remedy string, ok bool) {
 		}
 	}
 	return r.stepsBeside(c)
+}
+
+// nextBackward returns the place of the first call of Backward behind c in the same function.
+func nextBackward(owner *blocking.Func, c *blocking.Call) token.Pos {
+	next := owner.Body.End()
+	for _, d := range c.In.Calls {
+		if d.IsFunc("Tensor.Backward") && d.Expr.Pos() > c.Expr.End() && d.Expr.Pos() < next {
+			next = d.Expr.Pos()
+		}
+	}
+	return next
 }
 
 // stepsBeside is addUp for c in a function that takes no step, if a loop calls this function and one that steps:

@@ -198,6 +198,9 @@ func callersOf(pkg *Package) map[*Func][]*Call {
 	return callers
 }
 
+// CallersOf lists the calls in the package that may lead to f.
+func (pkg *Package) CallersOf(f *Func) []*Call { return pkg.callers()[f] }
+
 // expr returns the lineage of e, in f. If e is a call with several results, it is that of result number
 // i. Types that hold tensors in fields have none: fields are looked at where they are read.
 func (h *historian) expr(e ast.Expr, i int, f *Func) Lineage {

@@ -70,12 +70,11 @@ func copies(pkg *blocking.Package) map[*types.Var]bool {
 
 // passedFor lists what the calls in the package pass for a parameter.
 func passedFor(pkg *blocking.Package, p blocking.Param) (list []ast.Expr) {
-	for _, f := range pkg.Funcs {
-		for _, c := range f.Calls {
-			if p.Of != nil && c.Target == p.Of {
-				list = append(list, c.Operand(p.Operand)...)
-			}
-		}
+	if p.Of == nil {
+		return nil
+	}
+	for _, c := range pkg.CallersOf(p.Of) {
+		list = append(list, c.Operand(p.Operand)...)
 	}
 	return list
 }

@@ -351,31 +351,29 @@ func onlyAppend(pkg *blocking.Package, e ast.Expr) ast.Expr {
 // listedBy returns a loop in which a call of f replaces the list that it passes as operand op by what f returns, and the
 // list, if only values are read from it.
 func listedBy(pkg *blocking.Package, f *blocking.Func, op int) (*blocking.Loop, *types.Var) {
-	for _, g := range pkg.Funcs {
-		for _, c := range g.Calls {
-			assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-			if c.Target != f || !ok || len(assign.Lhs) != 1 || len(c.Operand(op)) != 1 {
+	for _, c := range pkg.CallersOf(f) {
+		assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+		if !ok || len(assign.Lhs) != 1 || len(c.Operand(op)) != 1 {
+			continue
+		}
+		v := pkg.Local(assign.Lhs[0])
+		if v == nil || v != pkg.Local(c.Operand(op)[0]) {
+			continue
+		}
+		fate := blocking.Fate(0)
+		for use := range pkg.UsesOf(v, c.In) {
+			if pos := use.Node().Pos(); pos < c.Expr.Pos() || c.Expr.End() <= pos {
+				fate |= pkg.FateAt(use, v)
+			}
+		}
+		for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+			if l.Small || l.Declares(v) {
 				continue
 			}
-			v := pkg.Local(assign.Lhs[0])
-			if v == nil || v != pkg.Local(c.Operand(op)[0]) {
-				continue
+			if fate == 0 {
+				return l, v
 			}
-			fate := blocking.Fate(0)
-			for use := range pkg.UsesOf(v, g) {
-				if pos := use.Node().Pos(); pos < c.Expr.Pos() || c.Expr.End() <= pos {
-					fate |= pkg.FateAt(use, v)
-				}
-			}
-			for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
-				if l.Small || l.Declares(v) {
-					continue
-				}
-				if fate == 0 {
-					return l, v
-				}
-				break
-			}
+			break
 		}
 	}
 	return nil, nil

@@ -97,14 +97,19 @@ func isEvaluation(pkg *blocking.Package, c *blocking.Call) bool {
 type trainings struct{ *blocking.Trainings }
 
 // trainsOthers reports whether the function around c takes steps of training, all by optimisers that have networks,
-// and none of them has the network in v or a part of it.
+// and none of them has the network in v or a part of it. If it takes none, the functions count that call it.
 func (t *trainings) trainsOthers(c *blocking.Call, v *types.Var) bool {
 	root := t.Root(v)
 	if p := t.Params[root]; p.Of != nil && (p.Of.Lit != nil || ast.IsExported(p.Of.Name)) {
 		return false // callers may pass a frozen one
 	}
+	return t.trainsOthersIn(c.In.Owner(), root, v, 0)
+}
+
+// trainsOthersIn is trainsOthers for the function f. Depth bounds the callers.
+func (t *trainings) trainsOthersIn(f *blocking.Func, root, v *types.Var, depth int) bool {
 	steps := 0
-	for _, d := range c.In.Owner().Calls {
+	for _, d := range f.Calls {
 		if !d.Mutates() {
 			continue
 		}
@@ -124,6 +129,9 @@ func (t *trainings) trainsOthers(c *blocking.Call, v *types.Var) bool {
 			return false
 		}
 		steps++
+	}
+	if callers := t.CallersOf(f); steps == 0 && depth < 2 && len(callers) > 0 && !ast.IsExported(f.Name) {
+		return !slices.ContainsFunc(callers, func(d *blocking.Call) bool { return d.Away || !t.trainsOthersIn(d.In.Owner(), root, v, depth+1) })
 	}
 	return steps > 0
 }
