@@ -231,7 +231,7 @@ func AreSame(pkg *blocking.Package, es []ast.Expr, l *blocking.Loop) bool {
 // getter is a method of the package that does nothing else, and calls nothing but len.
 func got(pkg *blocking.Package, c *blocking.Call) ast.Expr {
 	f := c.Target
-	if f == nil || c.Away || f.Sig.Recv() == nil || f.Sig.Params().Len() > 0 || f.Body == nil || len(f.Body.List) != 1 {
+	if f == nil || c.Away || f.Cyclic || f.Sig.Recv() == nil || f.Sig.Params().Len() > 0 || f.Body == nil || len(f.Body.List) != 1 {
 		return nil
 	}
 	ret, ok := f.Body.List[0].(*ast.ReturnStmt)
