@@ -235,7 +235,7 @@ func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor as
 			return list, true
 		}
 		view := pkg.Calls[syntax.AsCall(viewIn(pkg, e, l))]
-		if view == nil {
+		if view == nil || blocking.IsParamValue(view) {
 			break
 		}
 		if view.API.Kind != tensorapi.View || view.API.Arg != tensorapi.Recv {
@@ -288,10 +288,15 @@ func viewIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) ast.Expr {
 	return e
 }
 
-// isSettledTensor reports whether e is a variable or a field that is the same tensor in all iterations of l.
+// isSettledTensor reports whether e is a variable, a field, an element of a list or the value of a parameter that is the
+// same tensor in all iterations of l.
 func isSettledTensor(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	if v := pkg.Local(e); v != nil {
 		return isSettled(pkg, v, l)
+	}
+	if c := pkg.Calls[syntax.AsCall(e)]; c != nil && blocking.IsParamValue(c) { // of a parameter that l doesn't change
+		recv := c.Operand(tensorapi.Recv)
+		return len(recv) == 1 && IsSameHeader(pkg, recv[0], l) && !pkg.Any(l, (*blocking.Call).Mutates)
 	}
 	if x, ok := ast.Unparen(e).(*ast.IndexExpr); ok { // of a list, in which l sets nothing
 		return IsPlain(x.Index) && !pkg.Varies(x.Index, l) && !pkg.IsHostList(x.X) && syntax.ElementType(typeOf(pkg, x.X)) != nil && isSettledTensor(pkg, x.X, l)

@@ -137,7 +137,7 @@ func IsSame(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 			return false
 		}
 		v = v.Origin()
-		return !mayChange(pkg, v, l) && (!v.IsField() || IsSame(pkg, e.X, l) || (IsSetOnce(pkg, v) || isValue(v.Type())) && IsSameHeader(pkg, e.X, l))
+		return !mayChange(pkg, v, l) && (!v.IsField() || IsSame(pkg, e.X, l) || (IsSetOnce(pkg, v) || isValue(v.Type()) || pkg.IsCell(v.Type())) && IsSameHeader(pkg, e.X, l))
 	case *ast.BinaryExpr:
 		return IsSame(pkg, e.X, l) && IsSame(pkg, e.Y, l)
 	case *ast.UnaryExpr:
@@ -267,7 +267,7 @@ func IsSameHeader(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 			return false
 		}
 	}
-	return !shared || !pkg.Any(l, func(c *blocking.Call) bool { return c.Dynamic })
+	return !shared || IsSetOnce(pkg, v) || !pkg.Any(l, func(c *blocking.Call) bool { return c.Dynamic })
 }
 
 // mayChange reports whether v, or what it refers to, may change in l. A tensor doesn't. A list doesn't

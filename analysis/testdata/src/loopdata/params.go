@@ -40,3 +40,11 @@ func (p *process) extend(xs []*tensor.Tensor) (ys []*tensor.Tensor) {
 	}
 	return ys
 }
+
+func (p *process) nearest(xs []*tensor.Tensor) (ys []*tensor.Tensor) {
+	for _, x := range xs {
+		unit := p.scale.Value().Square().Sum().Mul(p.scale.Value()) // want `makes the same tensor in each iteration`
+		ys = append(ys, unit.MatMul(x))
+	}
+	return ys
+}

@@ -70,3 +70,23 @@ func prices(agents []*agent) (xs []*tensor.Tensor) {
 	}
 	return append(xs, (&agent{obs: nil, cost: []float32{1}}).price())
 }
+
+// A camera is known by its method only, but it can't set the field.
+type camera interface{ picture() *tensor.Tensor }
+
+type detector struct{ shift []float32 }
+
+func (d *detector) detect(x *tensor.Tensor) *tensor.Tensor {
+	return x.Sub(tensor.From(d.shift)) // want `tensor.From\(d.shift\) makes the same`
+}
+
+type tracker struct{ d *detector }
+
+func (t *tracker) follow(c camera, n int) (ys []*tensor.Tensor) {
+	for range n {
+		ys = append(ys, t.d.detect(c.picture()))
+	}
+	return ys
+}
+
+func newTracker(shift []float32) *tracker { return &tracker{&detector{shift}} }
