@@ -319,7 +319,7 @@ func (t *tracer) received(ch ast.Expr, in *Func) Origin {
 }
 
 // IsInput reports whether others send tensors to the function on the channel ch, which is a parameter
-// or field. It is false if the function runs on a goroutine of its own. Then it is likely to be the
+// or field. It is false if the function runs on a goroutine of its own, or those who send do. Then it is likely to be the
 // reader beside a loop that enqueues, where waiting is what it is for.
 func (pkg *Package) IsInput(ch ast.Expr, in *Func) bool {
 	t := pkg.Info.TypeOf(ch)
@@ -330,7 +330,46 @@ func (pkg *Package) IsInput(ch ast.Expr, in *Func) bool {
 	if _, isParam := pkg.Params[v]; v == nil || !isParam && !v.IsField() {
 		return false
 	}
-	return !pkg.IsSpawned(in.Owner(), 0)
+	return !pkg.IsSpawned(in.Owner(), 0) && !pkg.isSentBeside(v)
+}
+
+// isSentBeside reports whether all calls in the package pass for the parameter ch a channel to which a goroutine sends
+// that they start, or a function that they call.
+//
+//	go train(net, losses)
+//	watch(losses)
+func (pkg *Package) isSentBeside(ch *types.Var) bool {
+	p := pkg.Params[ch]
+	if p.Of == nil || len(pkg.callers()[p.Of]) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(pkg.callers()[p.Of], func(c *Call) bool {
+		given := c.Operand(p.Operand)
+		if len(given) != 1 {
+			return true
+		}
+		if maker := pkg.Calls[syntax.AsCall(given[0])]; maker != nil {
+			return maker.Target == nil || !maker.Target.Contains(IsGo)
+		}
+		w := pkg.Local(given[0])
+		if w == nil {
+			return true
+		}
+		for use := range pkg.UsesOf(w, c.In) {
+			f := pkg.FuncAt(use)
+			switch n := use.Parent().Node().(type) {
+			case *ast.CallExpr:
+				if d := pkg.Calls[n]; d != nil && IsGo(d) && d.Target != p.Of {
+					return false
+				}
+			case *ast.SendStmt:
+				if f != nil && f.Lit != nil && n.Chan == use.Node() && pkg.IsSpawned(f, 0) {
+					return false
+				}
+			}
+		}
+		return true
+	})
 }
 
 // IsSpawned reports whether f, or a function that calls it, is started on a goroutine of its own, as

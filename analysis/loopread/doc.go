@@ -99,8 +99,8 @@
 // tensors that it returns, unless its name says that it gets, loads or reads them.
 //
 // Tensors that come from a channel, a parameter or a field count as pending. They don't if the
-// package shows that the function runs on a goroutine beside the one that sends them: that is a
-// good way to read.
+// package shows that the function runs on a goroutine beside the one that sends them, or that this one
+// does: that is a good way to read.
 //
 // Missed: tensors that come from other channels, or from a call that may lead to several functions
 // of the package which don't agree; loops in another function than the read, unless AT010 sees
