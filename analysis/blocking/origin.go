@@ -359,7 +359,8 @@ func (pkg *Package) isSentBeside(ch *types.Var) bool {
 			f := pkg.FuncAt(use)
 			switch n := use.Parent().Node().(type) {
 			case *ast.CallExpr:
-				if d := pkg.Calls[n]; d != nil && IsGo(d) && d.Target != p.Of {
+				i := slices.Index(n.Args, ast.Expr(use.Node().(*ast.Ident)))
+				if d := pkg.Calls[n]; d != nil && IsGo(d) && d.Target != nil && i >= 0 && maySend(d.Target.param(i)) {
 					return false
 				}
 			case *ast.SendStmt:
@@ -370,6 +371,15 @@ func (pkg *Package) isSentBeside(ch *types.Var) bool {
 		}
 		return true
 	})
+}
+
+// maySend reports whether v, a parameter, is a channel to which its function may send.
+func maySend(v *types.Var) bool {
+	if v == nil {
+		return false
+	}
+	ch, ok := v.Type().Underlying().(*types.Chan)
+	return ok && ch.Dir() != types.RecvOnly
 }
 
 // IsSpawned reports whether f, or a function that calls it, is started on a goroutine of its own, as
