@@ -284,9 +284,9 @@ func asksFor(pkg *Package, l *Loop, e ast.Expr, pos token.Pos) bool {
 	return own && !others
 }
 
-// skips reports whether the condition only says which iterations of l are skipped: where it holds, the iteration ends at
-// once. The code at pos is in the rest of the iteration, which goes on with the loop's work, so most iterations come to
-// it, and wait a second time.
+// skips reports whether the condition only says which iterations of l are skipped: where it holds, the iteration ends
+// at once. The code at pos is in the rest of the iteration, which goes on with the loop's work, so most iterations come
+// to it, and wait a second time.
 //
 //	if norm.Item() > limit {
 //		continue

@@ -319,8 +319,8 @@ func (t *tracer) received(ch ast.Expr, in *Func) Origin {
 }
 
 // IsInput reports whether others send tensors to the function on the channel ch, which is a parameter
-// or field. It is false if the function runs on a goroutine of its own, or those who send do. Then it is likely to be the
-// reader beside a loop that enqueues, where waiting is what it is for.
+// or field. It is false if the function runs on a goroutine of its own, or those who send do. Then it is likely to be
+// the reader beside a loop that enqueues, where waiting is what it is for.
 func (pkg *Package) IsInput(ch ast.Expr, in *Func) bool {
 	t := pkg.Info.TypeOf(ch)
 	if !syntax.IsChan(t) || !pkg.HoldsTensors(t.Underlying().(*types.Chan).Elem()) {

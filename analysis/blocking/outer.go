@@ -141,7 +141,7 @@ func (pkg *Package) carriesTensors(m *Loop) bool {
 	})
 }
 
-// addsToItself reports whether what d adds to the tensor in v is computed from v, too: w = w.AddScaled(slope(w), -rate).
+// addsToItself reports whether what d adds to the tensor in v is computed from v, too: w = w.AddScaled(slope(w), -r).
 func addsToItself(pkg *Package, m *Loop, d Def, v *types.Var) bool {
 	return slices.ContainsFunc(pkg.Calls[syntax.AsCall(d.Value)].AllOperands(), func(e ast.Expr) bool {
 		return !isScaled(pkg, e, v) && carries(pkg, m, Def{DefValue, d.In, d.Pos, e, 0}, v)

@@ -98,8 +98,8 @@ type Summary struct {
 	// Trains reports whether the function trains in a loop of its own. A loop around a call is an outer, slow one then.
 	Trains bool
 	// Fits reports whether the function computes in a loop, each iteration from the one before, and reads values to see
-	// how far it has got: an iterative solver, a fit. A loop around calls of it that don't depend on each other, as over
-	// numbers of clusters or folds, is a slow one, too.
+	// how far it has got: an iterative solver, a fit. A loop around calls of it that don't depend on each other, as
+	// over numbers of clusters or folds, is a slow one, too.
 	Fits bool
 }
 

@@ -85,8 +85,8 @@ func dropsLast(n *ast.AssignStmt) bool {
 	return true
 }
 
-// overwritten returns the parameter or the variable of a range clause that n sets to the result of c, if nothing uses it
-// after that; else nil. Who writes that expects the operand to change.
+// overwritten returns the parameter or the variable of a range clause that n sets to the result of c, if nothing uses
+// it after that; else nil. Who writes that expects the operand to change.
 //
 //	for _, x := range xs {
 //		x = x.MulScalar(2)
@@ -235,8 +235,8 @@ func forItsOwnSake(f *blocking.Func) bool {
 	return f.IsTried() || isTimed(f) || f.Outermost().Contains(func(c *blocking.Call) bool { return c.API.Kind == tensorapi.WaitAll })
 }
 
-// isBesideStep reports whether a loop around c takes a step of training in each iteration. What c computes is none of the
-// work whose time is taken.
+// isBesideStep reports whether a loop around c takes a step of training in each iteration. What c computes is none of
+// the work whose time is taken.
 func isBesideStep(pkg *blocking.Package, c *blocking.Call) bool {
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
 		if !l.Small {

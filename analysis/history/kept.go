@@ -348,8 +348,8 @@ func onlyAppend(pkg *blocking.Package, e ast.Expr) ast.Expr {
 	return e
 }
 
-// listedBy returns a loop in which a call of f replaces the list that it passes as operand op by what f returns, and the
-// list, if only values are read from it.
+// listedBy returns a loop in which a call of f replaces the list that it passes as operand op by what f returns, and
+// the list, if only values are read from it.
 func listedBy(pkg *blocking.Package, f *blocking.Func, op int) (*blocking.Loop, *types.Var) {
 	for _, c := range pkg.CallersOf(f) {
 		assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)

@@ -254,8 +254,8 @@ func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor as
 	return e, counted
 }
 
-// PartedBy returns the tensor of which e, a variable of l, is one part after the other: l ranges over the views that one
-// of the given methods returns. Else it returns nil.
+// PartedBy returns the tensor of which e, a variable of l, is one part after the other: l ranges over the views that
+// one of the given methods returns. Else it returns nil.
 //
 //	for _, row := range x.Unbind(0) {
 func PartedBy(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, by ...string) ast.Expr {
@@ -288,8 +288,8 @@ func viewIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) ast.Expr {
 	return e
 }
 
-// isSettledTensor reports whether e is a variable, a field, an element of a list or the value of a parameter that is the
-// same tensor in all iterations of l.
+// isSettledTensor reports whether e is a variable, a field, an element of a list or the value of a parameter that is
+// the same tensor in all iterations of l.
 func isSettledTensor(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	if v := pkg.Local(e); v != nil {
 		return isSettled(pkg, v, l)

@@ -12,7 +12,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// Loops whose next iteration waits for the world, or whose values somebody waits for, have to wait; the last one needn't.
+// Loops whose next iteration waits for the world, or whose values somebody waits for, have to wait; the last one
+// needn't.
 
 // A plant has a state that it measures, and takes a force.
 type plant interface {
