@@ -668,7 +668,11 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		return
 	}
 	args := func(anyNumber bool) bool { // that are no tensors are the same every time
-		for _, arg := range call.Args {
+		all := call.Args
+		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && f.Info.Selections[sel] != nil {
+			all = append([]ast.Expr{sel.X}, all...)
+		}
+		for _, arg := range all {
 			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !(anyNumber && isFloat(t)) && !tensorapi.IsNumber(t) && !p.fixed(arg) && !p.ofShape(arg, in) {
 				return false
 			}

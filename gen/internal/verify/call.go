@@ -375,7 +375,7 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 			ts[i] = f.ts.of(itemInt, t)
 		}
 	}
-	usesCells := f.usesCells(fn)
+	usesCells := f.usesCells(fn) && api.Kind != tensorapi.Pure && api.Kind != tensorapi.Output
 	if recv != nil && ts[0].op == load.RuntimePath+"/nn.Frozen" {
 		usesCells = false // its values never change
 	}
@@ -838,7 +838,7 @@ func (f *frame) append(e *ast.CallExpr) value {
 		class := f.p.elemClass(elem)
 		f.memory[class] = f.ts.of("perhaps", f.mem(class, f.p.typeName(elem)), by)
 	} else {
-		f.clobber(by)
+		f.change(f.typeOf(e.Args[0]), by)
 	}
 	return by
 }
@@ -866,7 +866,7 @@ func (ts *terms) findFresh(t *term) bool {
 				return false
 			}
 		}
-		return m.op == "zeros" || m.op == "list" && !slices.ContainsFunc(m.args, func(t *term) bool { return !ts.isFresh(t) })
+		return m.op == "zeros" || m.op == "empty" || m.op == "list" && !slices.ContainsFunc(m.args, func(t *term) bool { return !ts.isFresh(t) })
 	}
 	return false
 }

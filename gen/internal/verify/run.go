@@ -587,22 +587,27 @@ func (r *run) compared(x, y value, kind string) *term {
 	if t, ok := x.(*term); ok && t.op == method+"Wait" && isNil(y) {
 		return r.ts.bool(!r.contains(t))
 	}
+	if isMade(x) && isNil(y) || isMade(y) && isNil(x) {
+		return r.ts.bool(false)
+	}
 	if l, ok := x.(*list); ok && isNil(y) {
 		return r.ts.binary(token.EQL, "int", l.len, r.ts.int(0)) // of the same cases: nil or made
 	}
 	if l, ok := y.(*list); ok && isNil(x) {
 		return r.ts.binary(token.EQL, "int", l.len, r.ts.int(0))
 	}
-	if _, ok := x.(*ref); ok && isNil(y) {
-		return r.ts.bool(false)
-	}
-	if _, ok := y.(*ref); ok && isNil(x) {
-		return r.ts.bool(false)
-	}
-	if _, ok := x.(*closure); ok && isNil(y) {
-		return r.ts.bool(false)
-	}
 	return r.ts.binary(token.EQL, kind, r.termOf(x), r.termOf(y))
+}
+
+// isMade reports whether v is a pointer to an object, a function or a map, which is not nil.
+func isMade(v value) bool {
+	switch v := v.(type) {
+	case *ref, *pointer, *closure, *bound, native:
+		return true
+	case *list:
+		return v.isMap
+	}
+	return false
 }
 
 func isNil(v value) bool {

@@ -236,6 +236,9 @@ func choicesOf(path uint64) *choices {
 	if path == 14 || path == 30 { // loops are long: programs compare how often they went on with constants
 		c.percent, c.iterations, c.longest, c.onwards = 100*int(path/16), 70, 130, 100
 	}
+	if path%16 == 12 { // so that programs with loops in loops in loops come to their end
+		c.percent, c.iterations, c.longest = 50, 2, 3
+	}
 	if path%4 == 3 { // loops end by themselves after the iteration of the one true condition, or after the next one
 		n := only + int(path/8)%2
 		if path%8 == 7 { // where there are two in an iteration
