@@ -576,6 +576,48 @@ func FAsync(m *Model, xs []*tensor.Tensor) (total float64) {
 	return total
 }`,
 	}, {
+		plan.PlainForm, "a loop is written in another form first",
+		`
+An if that goes on with the next iteration takes what comes after it into itself, and an assignment to several variables
+becomes several assignments. So it is known what runs in few iterations only, and one of the variables can change later
+than the others. The function is written so only if less waits then.`,
+		`
+func F(w *tensor.Tensor, xs []*tensor.Tensor) (means []float64) {
+	sum, n := 0.0, 0
+	for _, x := range xs {
+		sum += w.Sub(x).Sum().Item()
+		n++
+		if n < 4 {
+			continue
+		}
+		w = w.MulScalar(0.5)
+		means = append(means, sum/float64(n))
+		sum, n = 0, 0
+	}
+	return means
+}`, `
+func FAsync(w *tensor.Tensor, xs []*tensor.Tensor) (means []float64) {
+	sum, n := 0.0, 0
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
+	defer later.Close()
+	for _, x := range xs {
+		sumAt := later.Read(w.Sub(x).Sum())
+		later.Do(func() { sum += sumAt.Item() })
+		n++
+		if n >= 4 {
+			w = w.MulScalar(0.5)
+			nAt := n
+			later.Do(func() {
+				means = append(means, sum/float64(nAt))
+				sum = 0
+			})
+			n = 0
+		}
+	}
+	later.Flush()
+	return means
+}`,
+	}, {
 		plan.FeedsDevice, "a value goes back to the device",
 		`
 Work that is enqueued next needs the value as a number, so it can't come

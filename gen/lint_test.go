@@ -29,6 +29,7 @@ var reasons = map[string]bool{
 	"guarded": true, // it happens rarely: every third iteration, on an error, when a loop ends
 	"few":     true, // the loop has at most four iterations
 	"epoch":   true, // it happens once for each pass over data, of the loop or of the function called
+	"fit":     true, // the loop calls a function each time that goes on until something has converged
 	"older":   true, // what is read was made before the loop, so nobody waits for the loop's work
 	"another": true, // another finding of the function is about the same value
 }

@@ -29,13 +29,26 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 			f, d, remarks = again, better, fewer
 		}
 	}
+	var forms []plan.Remark
+	for _, step := range asked.steps {
+		if step.form == nil {
+			continue
+		}
+		other, changed := step.form(f)
+		if other == nil {
+			continue
+		}
+		if better, fewer := deferred(other, asked); better != nil && (waits(fewer) < waits(remarks) || d == nil && waits(fewer) == waits(remarks)) {
+			f, d, remarks, forms = other, better, fewer, append(forms, changed...)
+		}
+	}
 	restated, applied, refused := roundTrips(f, asked)
 	if restated != nil {
 		if better, fewer := deferred(restated, asked); better != nil && waits(fewer) < waits(remarks) {
-			return better, slices.Concat(applied, fewer, refused)
+			return better, slices.Concat(forms, applied, fewer, refused)
 		}
 	}
-	return d, append(remarks, refused...)
+	return d, slices.Concat(forms, remarks, refused)
 }
 
 // waits is how many reads stay where they are by these remarks.
@@ -397,9 +410,15 @@ func (a *attempt) round() (changed bool) {
 					if a.staySeldom(root, why) {
 						return true
 					}
+					if !a.stays(root) && isConditional(root.Stmt, a.loop) && !isConditional(u.Stmt, a.loop) {
+						a.stay(root, why)
+						return true
+					}
 					a.stay(u, why)
+				} else if why := a.explain(u, *r); !isConditional(u.Stmt, a.loop) && a.stayGuarded(u, why) {
+					return true
 				} else {
-					a.stay(u, a.explain(u, *r))
+					a.stay(u, why)
 				}
 				changed = true
 				continue
@@ -460,6 +479,32 @@ func (a *attempt) staySeldom(u *plan.Unit, r refuse) (found bool) {
 	}
 	if found {
 		delete(a.whole, u.Stmt)
+	}
+	return found
+}
+
+// stayGuarded makes reads because of which u, which runs in every iteration, would have to run later, run now if they
+// are in some iterations only. It reports whether there are any.
+func (a *attempt) stayGuarded(u *plan.Unit, r refuse) (found bool) {
+	root := u
+	for len(root.Reads) == 0 {
+		step, ok := a.by[root]
+		if !ok {
+			return false
+		}
+		root = step.From
+	}
+	if root == u {
+		return false
+	}
+	for s := range root.Stmt.All {
+		if _, stays := a.now[s]; !stays && !s.IsCompound() && len(s.Reads) > 0 && isConditional(s, a.loop) {
+			a.now[s] = r
+			found = true
+		}
+	}
+	if found {
+		delete(a.whole, root.Stmt)
 	}
 	return found
 }

@@ -6,6 +6,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -668,11 +669,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		return
 	}
 	args := func(anyNumber bool) bool { // that are no tensors are the same every time
-		all := call.Args
-		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && f.Info.Selections[sel] != nil {
-			all = append([]ast.Expr{sel.X}, all...)
-		}
-		for _, arg := range all {
+		for _, arg := range call.Args {
 			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !(anyNumber && isFloat(t)) && !tensorapi.IsNumber(t) && !p.fixed(arg) && !p.ofShape(arg, in) {
 				return false
 			}
@@ -721,12 +718,36 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		switch {
 		case !always:
 			report(call, "calls %s in some iterations only, which may fail", name)
-		case !args(kind == plan.CallsFunction && p.plainly(fn) && p.tensorsAreFloats(call, in, make(map[types.Object]bool))) || e.Needs(p.changed.WithoutVariables()):
+		case p.isOther(call) || !args(kind == plan.CallsFunction && p.plainly(fn) && p.tensorsAreFloats(call, in, make(map[types.Object]bool))) || e.Needs(p.changed.WithoutVariables()):
 			report(call, "calls %s, which may fail, with another argument each time", name)
 		case p.operands(call, in) >= varying:
 			report(call, "calls %s with a tensor whose shape may change", name)
 		}
 	}
+}
+
+// isOther reports whether a call of a method may be of another receiver each time: of none that the loop leaves alone,
+// and of none that an inner loop gets out of a slice that it leaves alone.
+func (p *past) isOther(call *ast.CallExpr) bool {
+	f := p.a.f
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok || f.Info.Selections[sel] == nil || p.fixed(sel.X) {
+		return false
+	}
+	if t := f.Info.TypeOf(sel.X); f.Analysis.API.IsTensor(t) || tensorapi.IsNumber(t) {
+		return false
+	}
+	id, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return true
+	}
+	for s := range p.a.loop.All {
+		n, ok := s.Inner().(*ast.RangeStmt)
+		if ok && s != p.a.loop && n.Tok == token.DEFINE && n.Value != nil && f.Info.Defs[n.Value.(*ast.Ident)] == f.Info.ObjectOf(id) {
+			return !p.fixed(n.X) || slices.ContainsFunc(slices.Collect(maps.Keys(p.changed.Writes)), func(l plan.Loc) bool { return l.Kind == plan.Elem })
+		}
+	}
+	return true
 }
 
 // rowOf reports whether call, x.Row(i), asks a tensor that stays the same for a row in a loop that i numbers them in.

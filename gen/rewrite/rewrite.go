@@ -45,6 +45,10 @@ type Step struct {
 	// again tries a loop that has been refused, in the attempt a, in another form. The attempt is nil if there is none.
 	again func(p *planner, a *attempt, loop, outermost *plan.Stmt) (*attempt, *plan.Region, []plan.Remark)
 
+	// form writes a function that would wait in another form, and says what it has written otherwise. The function is nil
+	// if nothing is. The form is taken if less waits then.
+	form func(f *plan.Function) (*plan.Function, []plan.Remark)
+
 	// number looks for what can stay on the device in a function that would wait, and is called until nothing more
 	// is found. numbers are the remarks on what it found.
 	number  func(r *restater)
@@ -58,6 +62,7 @@ func init() { // the steps lead back to their rewrites
 	Pipeline = []*Step{
 		{Rewrite: Bound, begin: (*planner).bound},
 		{Rewrite: Lifted, begin: (*planner).lift},
+		{Rewrite: Plain, form: plainForm},
 		{Rewrite: WholeSlice, row: isSlice},
 		{Rewrite: Batched, row: isComputed},
 		{Rewrite: Hoist, again: (*planner).hoist},

@@ -51,7 +51,9 @@ func (prog *Program) Restate(pkg *Package, decl *ast.FuncDecl, edits []Edit, lin
 	src := pkg.Source(file)
 	r := &Restatement{From: decl, original: pkg.Fset.File(file.FileStart), edits: slices.Clone(edits), lines: lines}
 	slices.SortStableFunc(r.edits, func(a, b Edit) int { return int(a.Pos - b.Pos) })
-	r.edits = slices.Insert(r.edits, 0, Edit{file.Name.End(), file.Name.End(), fmt.Sprintf("; import %s %q", RestatedRuntime, RuntimePath)})
+	if !slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Name != nil && i.Name.Name == RestatedRuntime }) {
+		r.edits = slices.Insert(r.edits, 0, Edit{file.Name.End(), file.Name.End(), fmt.Sprintf("; import %s %q", RestatedRuntime, RuntimePath)})
+	}
 	text, err := r.text(src.Text)
 	if err != nil {
 		return nil, err

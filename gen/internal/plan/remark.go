@@ -36,6 +36,7 @@ const (
 	RunsPast         Code = "AG120"
 	ChosenThere      Code = "AG121"
 	GivesBack        Code = "AG122"
+	PlainForm        Code = "AG123"
 
 	FeedsDevice    Code = "AG201"
 	DecidesExit    Code = "AG202"

@@ -16,6 +16,9 @@ func (f *Function) Restate(edits []load.Edit) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.Restated != nil {
+		r.From = f.Restated.From
+	}
 	g := f.Analysis.Function(r.Pkg, r.Decl)
 	g.Restated, g.original, g.Counts, g.Home = r, f, f.Counts, f.Home
 	g.Obj = f.Obj

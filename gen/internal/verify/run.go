@@ -165,7 +165,7 @@ const (
 	failsIndex = "fails: index"
 )
 
-// raise panics in the program that is executed. Whoever recovers may see cells that have run ahead.
+// raise panics in the program that is executed.
 func (r *run) raise(v *term) {
 	r.hasFailed = true
 	panic(raise{v})

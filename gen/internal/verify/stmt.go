@@ -681,6 +681,14 @@ func (f *frame) isType(v value, tv types.TypeAndValue) *term {
 }
 
 func (f *frame) defers(s *ast.DeferStmt) {
+	atEnd := func(call func()) {
+		f.deferred = append(f.deferred, func() {
+			if f.panicking != nil { // and then may see cells that have run ahead
+				f.run.cells = f.ts.of("cells after a failure")
+			}
+			call()
+		})
+	}
 	fun := ast.Unparen(s.Call.Fun)
 	if sel, ok := fun.(*ast.SelectorExpr); ok {
 		if m := f.fn.Info.Selections[sel]; m != nil && m.Kind() == types.MethodVal {
@@ -691,7 +699,7 @@ func (f *frame) defers(s *ast.DeferStmt) {
 			}
 			fn := m.Obj().(*types.Func)
 			args := f.args(s.Call, fn.Signature())
-			f.deferred = append(f.deferred, func() { f.callOf(fn, recv, args, s.Call) })
+			atEnd(func() { f.callOf(fn, recv, args, s.Call) })
 			return
 		}
 	}
@@ -701,12 +709,12 @@ func (f *frame) defers(s *ast.DeferStmt) {
 	}
 	if fn, ok := typeutil.Callee(f.fn.Info, s.Call).(*types.Func); ok {
 		args := f.args(s.Call, sig)
-		f.deferred = append(f.deferred, func() { f.callOf(fn, nil, args, s.Call) })
+		atEnd(func() { f.callOf(fn, nil, args, s.Call) })
 		return
 	}
 	of := f.expr(fun)
 	args := f.args(s.Call, sig)
-	f.deferred = append(f.deferred, func() { f.apply(of, args, s.Call) })
+	atEnd(func() { f.apply(of, args, s.Call) })
 }
 
 // selects executes the clause of a channel that happens to be ready. With a default clause this asks what changes by

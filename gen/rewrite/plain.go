@@ -1,0 +1,212 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// Plain is the rewrite plain-form: a loop is written in a form that can be planned part by part, if it gains from it.
+//
+//	if (i+1)%every != 0 {        if !((i+1)%every != 0) {
+//		continue                     acc := x.Mean().Item()
+//	}                     to     }
+//	acc := x.Mean().Item()
+//
+//	sum, n = 0, 0         to     sum = 0; n = 0
+//
+// What comes after a continue is in the if then, so that it is known to run seldom, or by which value it is chosen.
+// Of an assignment one half may come later than the other.
+var Plain = &Rewrite{
+	Name: "plain-form",
+	Code: plan.PlainForm,
+	Does: "is written in another form first",
+}
+
+// plain finds the edits that write the loops of a function in plain form.
+type plain struct {
+	f     *plan.Function
+	edits []load.Edit
+	at    []ast.Stmt // what is written otherwise
+}
+
+// plainForm returns f with its loops in plain form, and remarks on what is written otherwise; nil if nothing is.
+func plainForm(f *plan.Function) (*plan.Function, []plan.Remark) {
+	p := &plain{f: f}
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ForStmt:
+			p.loop(n.Body)
+		case *ast.RangeStmt:
+			p.loop(n.Body)
+		}
+		return true
+	})
+	if len(p.edits) == 0 {
+		return nil, nil
+	}
+	g, err := f.Restate(p.edits)
+	if err != nil {
+		return nil, nil
+	}
+	var remarks []plan.Remark
+	for _, s := range p.at {
+		remarks = append(remarks, plan.Remark{Code: Plain.Code, Rule: Plain.Name, Verdict: plan.Applied, Pos: f.Position(s.Pos()),
+			Function: f.Decl.Name.Name, Message: firstLine(f, s) + " " + Plain.Does})
+	}
+	return g, remarks
+}
+
+// firstLine is the first line of s.
+func firstLine(f *plan.Function, s ast.Stmt) string {
+	first, _, _ := strings.Cut(f.Text(s.Pos(), s.End()), "\n")
+	return strings.TrimSuffix(first, " {")
+}
+
+func (p *plain) edit(from, to token.Pos, text string) {
+	p.edits = append(p.edits, load.Edit{Pos: from, End: to, Text: text})
+}
+
+func (p *plain) loop(body *ast.BlockStmt) {
+	p.nest(body.List, body.Rbrace)
+	p.split(body)
+}
+
+// nest puts what follows an if that goes on with the next iteration into it. list are the last statements of a body
+// of a loop, up to end.
+func (p *plain) nest(list []ast.Stmt, end token.Pos) {
+	closing := ""
+	for i, s := range list {
+		n, ok := s.(*ast.IfStmt)
+		if !ok {
+			continue
+		}
+		if i == len(list)-1 {
+			for n != nil {
+				p.nest(n.Body.List, n.Body.Rbrace)
+				switch e := n.Else.(type) {
+				case *ast.IfStmt:
+					n = e
+					continue
+				case *ast.BlockStmt:
+					p.nest(e.List, e.Rbrace)
+				}
+				n = nil
+			}
+			continue
+		}
+		if n.Else != nil || len(n.Body.List) == 0 || !isContinue(n.Body.List[len(n.Body.List)-1]) {
+			continue
+		}
+		last := n.Body.List[len(n.Body.List)-1]
+		switch {
+		case len(n.Body.List) > 1:
+			p.edit(n.Body.List[len(n.Body.List)-2].End(), last.End(), "")
+			p.edit(n.End(), n.End(), " else {")
+		case p.f.HasComments(n.Body):
+			continue
+		default:
+			p.edit(n.Cond.Pos(), n.Body.End(), p.negated(n.Cond)+" {")
+		}
+		p.at = append(p.at, n)
+		closing += "}; "
+	}
+	if closing != "" {
+		p.edit(end, end, closing)
+	}
+}
+
+// negated returns the text of an expression that is true if e is false.
+func (p *plain) negated(e ast.Expr) string {
+	opposite := map[token.Token]token.Token{token.EQL: token.NEQ, token.NEQ: token.EQL, token.LSS: token.GEQ, token.GEQ: token.LSS, token.GTR: token.LEQ, token.LEQ: token.GTR}
+	whole := p.f.Text(e.Pos(), e.End())
+	switch n := e.(type) {
+	case *ast.UnaryExpr:
+		if n.Op == token.NOT {
+			return p.f.Text(n.X.Pos(), n.X.End())
+		}
+	case *ast.BinaryExpr:
+		op, isComparison := opposite[n.Op]
+		if !isComparison {
+			break
+		}
+		if n.Op == token.EQL || n.Op == token.NEQ || isInteger(p.f.Info.TypeOf(n.X)) { // NaN is neither
+			return p.f.Text(e.Pos(), n.OpPos) + op.String() + p.f.Text(n.OpPos+token.Pos(len(n.Op.String())), e.End())
+		}
+	case *ast.ParenExpr, *ast.CallExpr, *ast.Ident:
+		return "!" + whole
+	}
+	return "!(" + whole + ")"
+}
+
+// isContinue reports whether s is a continue without a label.
+func isContinue(s ast.Stmt) bool {
+	b, ok := s.(*ast.BranchStmt)
+	return ok && b.Tok == token.CONTINUE && b.Label == nil
+}
+
+// split makes single assignments of those in body whose parts have nothing to do with each other.
+func (p *plain) split(body *ast.BlockStmt) {
+	for _, s := range body.List {
+		ast.Inspect(s, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit, *ast.ForStmt, *ast.RangeStmt:
+				return false
+			case *ast.BlockStmt:
+				p.splitIn(n.List)
+			case *ast.CaseClause:
+				p.splitIn(n.Body)
+			}
+			return true
+		})
+	}
+	p.splitIn(body.List)
+}
+
+func (p *plain) splitIn(list []ast.Stmt) {
+	for _, s := range list {
+		a, ok := s.(*ast.AssignStmt)
+		if !ok || a.Tok != token.ASSIGN || len(a.Lhs) < 2 || len(a.Lhs) != len(a.Rhs) || !p.isApart(a) {
+			continue
+		}
+		var parts []string
+		for i, lhs := range a.Lhs {
+			parts = append(parts, p.f.Text(lhs.Pos(), lhs.End())+" = "+p.f.Text(a.Rhs[i].Pos(), a.Rhs[i].End()))
+		}
+		p.edit(a.Pos(), a.End(), strings.Join(parts, "; "))
+		p.at = append(p.at, a)
+	}
+}
+
+// isApart reports whether variables, or fields of one variable, get constants, and values of other variables.
+func (p *plain) isApart(a *ast.AssignStmt) bool {
+	base := func(e ast.Expr) types.Object { // of x.f
+		if sel, ok := e.(*ast.SelectorExpr); ok {
+			if id, ok := sel.X.(*ast.Ident); ok {
+				return p.f.Info.Uses[id]
+			}
+		}
+		return nil
+	}
+	set := make(map[types.Object]bool)
+	for _, e := range a.Lhs {
+		id, isName := e.(*ast.Ident)
+		switch {
+		case isName && id.Name != "_":
+			set[p.f.Info.ObjectOf(id)] = true
+		case base(e) == nil || base(e) != base(a.Lhs[0]):
+			return false
+		}
+	}
+	return !set[base(a.Lhs[0])] && !slices.ContainsFunc(a.Rhs, func(e ast.Expr) bool {
+		id, isName := e.(*ast.Ident)
+		return p.f.Info.Types[e].Value == nil && (!isName || set[p.f.Info.ObjectOf(id)])
+	})
+}
