@@ -244,6 +244,66 @@ func mostKept() int64 {
 	return most
 }
 
+// TestKeepsReads: a loop whose entries keep nothing but what is read for them waits for the window alone, however large
+// its steps are; what is read counts, and so does the tensor of which it is a view.
+func TestKeepsReads(t *testing.T) {
+	if what := os.Getenv("ASYNCGEN_TEST_READS"); what != "" {
+		fmt.Println("waits", waitsOf(what))
+		return
+	}
+	for what, c := range map[string]struct{ least, most int }{
+		"sums": {2, 40}, "sums, which is said": {0, 0}, "all, which is said": {2, 40}, "rows, which is said": {2, 40},
+	} {
+		t.Run(what, func(t *testing.T) {
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(self, "-test.run=^TestKeepsReads$")
+			cmd.Env = append(os.Environ(), "ASYNCGEN_SIM=n=1,clock=virtual,launch=10ms", "ASYNCGEN_TEST_READS="+what, "ASYNCGEN_LIMIT=0")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			_, text, _ := strings.Cut(string(out), "waits ")
+			text, _, _ = strings.Cut(text, "\n")
+			if n, err := strconv.Atoi(text); err != nil || n < c.least || n > c.most {
+				t.Errorf("%s waits, want %d to %d\n%s", text, c.least, c.most, out)
+			}
+		})
+	}
+}
+
+// waitsOf runs 40 steps of 4 MiB on a device that lags behind, or that shares the memory of the host if rows are read,
+// and returns how often the loop waited, apart from its end.
+func waitsOf(what string) int64 {
+	on := opened("sim:0")
+	w := tensor.On(on).Full(0.5, 4, 1<<18)
+	before := asyncrt.Stats().Waits
+	later := asyncrt.NewLater[struct{}](64)
+	if strings.HasSuffix(what, "said") {
+		later.KeepsReads()
+	}
+	total := 0.0
+	for range 40 {
+		w = w.Tanh()
+		switch what[:3] {
+		case "all":
+			at := later.Read(w)
+			later.Do(func() { total += float64(at.Float32s()[0]) })
+		case "row":
+			at := later.Read(w.To(device.CPU()).Row(0))
+			later.Do(func() { total += float64(at.Float32s()[0]) })
+		default:
+			at := later.Read(w.Sum())
+			later.Do(func() { total += at.Item() })
+		}
+	}
+	waits := asyncrt.Stats().Waits - before
+	later.Flush()
+	return waits
+}
+
 // Memory returns the memory of the device behind g.
 func (g *gate) Memory() *device.Allocator { return device.MemoryOf(g.Backend) }
 
