@@ -1,0 +1,174 @@
+package verify
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+)
+
+func (f *frame) builtin(name string, e *ast.CallExpr) value {
+	switch name {
+	case "len", "cap":
+		t := f.typeOf(e.Args[0])
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		n := f.lenOf(f.expr(e.Args[0]), t)
+		if name == "cap" {
+			return f.ts.of("cap", n)
+		}
+		return n
+	case "append":
+		return f.append(e)
+	case "make":
+		return f.make(e)
+	case "new":
+		t := f.typeOf(e.Args[0])
+		return &ref{cell: &cell{v: f.zero(t), typ: t}}
+	case "recover":
+		if f.panicking == nil {
+			return f.ts.of("nil")
+		}
+		v := f.panicking.v
+		f.run.panicking = nil
+		return f.ts.of("recovered", v)
+	case "close":
+		return f.unknown("close", []*term{f.term(f.expr(e.Args[0]))})
+	case "panic":
+		v := f.term(f.expr(e.Args[0]))
+		f.run.raise(f.ts.of("panic", v))
+	case "min", "max":
+		kind := kindOf(f.typeOf(e))
+		t := f.term(f.expr(e.Args[0]))
+		for _, a := range e.Args[1:] {
+			t = f.ts.of(name+":"+kind, t, f.term(f.expr(a)))
+		}
+		return t
+	case "delete":
+		m, k := f.expr(e.Args[0]), f.term(f.expr(e.Args[1]))
+		if l, ok := m.(*list); ok {
+			l.mem.content = f.ts.of("deleted", l.mem.content, k)
+			return nil
+		}
+		u := f.typeOf(e.Args[0]).Underlying().(*types.Map)
+		class := f.p.mapClass(u)
+		f.memory[class] = f.ts.of("deleted", f.mem(class, f.p.typeName(u.Elem())), f.term(m), k)
+		return nil
+	case "copy":
+		to, source := f.expr(e.Args[0]), f.expr(e.Args[1])
+		from, more := f.term(source), f.reach(source, f.typeOf(e.Args[1]))
+		if l, ok := to.(*list); ok {
+			l.mem.content = f.ts.of("copied", append([]*term{l.mem.content, from}, more...)...)
+			return f.ts.of("len", from)
+		}
+		by := f.ts.of("copied", append([]*term{f.term(to), from}, more...)...)
+		f.change(f.typeOf(e.Args[0]), by)
+		return f.ts.of("len", from)
+	case "clear":
+		if l, ok := f.expr(e.Args[0]).(*list); ok {
+			f.own(l.mem)
+			l.mem.content = f.ts.of("zeros")
+			l.mem.parts = nil
+			return nil
+		}
+		t := f.typeOf(e.Args[0])
+		f.change(t, f.ts.of("cleared", f.term(f.expr(e.Args[0]))))
+		return nil
+	}
+	f.stop(e, "calls "+name)
+	return nil
+}
+
+func (f *frame) make(e *ast.CallExpr) value {
+	var n = f.ts.int(0)
+	if len(e.Args) > 1 {
+		n = f.term(f.expr(e.Args[1]))
+		if n.c == nil {
+			f.mayFail("make", n)
+		}
+	}
+	if len(e.Args) > 2 {
+		f.expr(e.Args[2])
+	}
+	switch f.typeOf(e).Underlying().(type) {
+	case *types.Slice:
+		return &list{mem: &memory{content: f.ts.of("zeros")}, len: n}
+	case *types.Map:
+		return &list{mem: &memory{content: f.ts.of("empty")}, isMap: true}
+	}
+	f.asked["make"]++
+	return f.ts.of("channel", n, f.ts.int(f.asked["make"]))
+}
+
+// append appends to a slice. If others may lead to its memory, that may change.
+func (f *frame) append(e *ast.CallExpr) value {
+	x := f.expr(e.Args[0])
+	elem := f.typeOf(e.Args[0]).Underlying().(*types.Slice).Elem()
+	if isNil(x) {
+		x = &list{mem: &memory{content: f.ts.of("list")}, len: f.ts.int(0)}
+	}
+	l, isList := x.(*list)
+	if e.Ellipsis.IsValid() {
+		y := f.expr(e.Args[1])
+		ts := append([]*term{f.term(y)}, f.reach(y, f.typeOf(e.Args[1]))...)
+		n := f.lenOf(y, f.typeOf(e.Args[1]))
+		if isList {
+			return &list{mem: &memory{content: f.ts.of("appended", append([]*term{l.mem.whole(f.run), l.len}, ts...)...)}, len: f.ts.binary(token.ADD, "int", l.len, n)}
+		}
+		by := f.ts.of("appended", append([]*term{f.term(x)}, ts...)...)
+		f.change(f.typeOf(e.Args[0]), by)
+		return by
+	}
+	vs := f.exprs(e.Args[1:])
+	if isList {
+		m := &memory{content: l.mem.content, parts: maps.Clone(l.mem.parts)}
+		n := l.len
+		for _, v := range vs {
+			m.put(f.run, n, v)
+			n = f.ts.binary(token.ADD, "int", n, f.ts.int(1))
+		}
+		return &list{mem: m, len: n}
+	}
+	ts := append([]*term{f.term(x)}, f.termsOf(vs)...)
+	by := f.ts.of("append", ts...)
+	if f.ts.isFresh(ts[0]) {
+		return by
+	}
+	if !isStruct(elem) {
+		class := f.p.elemClass(elem)
+		f.memory[class] = f.ts.of("perhaps", f.mem(class, f.p.typeName(elem)), by)
+	} else {
+		f.change(f.typeOf(e.Args[0]), by)
+	}
+	return by
+}
+
+// isFresh reports whether t is a slice that the function has made, whose memory nothing else leads to.
+func (ts *terms) isFresh(t *term) bool {
+	is, known := ts.fresh[t]
+	if !known {
+		is = ts.findFresh(t)
+		ts.fresh[t] = is
+	}
+	return is
+}
+
+func (ts *terms) findFresh(t *term) bool {
+	switch t.op {
+	case "nil", "slice":
+		return true
+	case "append":
+		return ts.isFresh(t.args[0])
+	case "select":
+		m := t.args[0]
+		for ; m.op == "store"; m = m.args[0] {
+			if !ts.isFresh(m.args[2]) {
+				return false
+			}
+		}
+		return m.op == "zeros" || m.op == "empty" || m.op == "list" && !slices.ContainsFunc(m.args, func(t *term) bool { return !ts.isFresh(t) })
+	}
+	return false
+}
