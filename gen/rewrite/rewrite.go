@@ -1,6 +1,6 @@
 // Package rewrite decides what of a function runs later. A [Rewrite] is a
 // pattern with a name; what they all have in common, putting statements off
-// until the values that they look at have arrived, is in deferral.go.
+// until the values that they look at have arrived, is in planner.go and attempt.go.
 //
 // The package changes no text: its result is a plan, or the reasons why there
 // is none.
@@ -24,7 +24,7 @@ type Rewrite struct {
 	Does string    // completes "loss.Item() …" in that remark
 }
 
-// A Step is a rewrite and the places where the planner, in deferral.go, calls it. Nothing else makes the rewrite, so
+// A Step is a rewrite and the places where the planner, in planner.go, calls it. Nothing else makes the rewrite, so
 // that a function is planned without it where its step is left out.
 type Step struct {
 	*Rewrite

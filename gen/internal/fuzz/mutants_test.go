@@ -39,11 +39,14 @@ const (
 	effects   = "gen/internal/plan/effects.go"
 	deps      = "gen/internal/plan/deps.go"
 	functions = "gen/internal/plan/function.go"
+	aliases   = "gen/internal/plan/aliases.go"
 	walks     = "gen/internal/plan/walk.go"
+	calls     = "gen/internal/plan/calls.go"
 	library   = "gen/internal/plan/std.go"
 	summaries = "gen/internal/plan/analysis.go"
 	variants  = "gen/internal/plan/lift.go"
-	deferral  = "gen/rewrite/deferral.go"
+	attempts  = "gen/rewrite/attempt.go"
+	obstacles = "gen/rewrite/obstacles.go"
 	region    = "gen/rewrite/region.go"
 	namer     = "gen/rewrite/names.go"
 	exits     = "gen/rewrite/exit.go"
@@ -68,7 +71,8 @@ const (
 	restates    = "gen/rewrite/restate.go"
 	indices     = "gen/rewrite/integers.go"
 	hoists      = "gen/rewrite/hoists.go"
-	pastEnd     = "gen/rewrite/past.go"
+	pastCalls   = "gen/rewrite/pastcalls.go"
+	pastHost    = "gen/rewrite/pasthost.go"
 	backlogs    = "gen/internal/verify/later.go"
 	comparing   = "gen/internal/verify/verify.go"
 	either      = "runtime/tensor/either.go"
@@ -97,21 +101,21 @@ var mutants = []mutant{
 	{name: "deferred functions see nothing", by: "deferred", file: functions,
 		old: "return facts != nil && (facts.address || facts.escapes || facts.inDefer || facts.inGo)", new: "return facts != nil && (facts.address || facts.inGo)"},
 	{name: "closures see copies", by: "closures", file: functions, old: "lit.End() <= lv.Pos()) && f.uses(lit, lv) {\n", new: "lit.End() <= lv.Pos()) && lit == nil {\n"},
-	{name: "parameters own what they lead to", by: "params", file: functions,
+	{name: "parameters own what they lead to", by: "params", file: aliases,
 		old: "ok[v] = v.Pos() >= f.Decl.Body.Pos() || f.fact(v).isResult", new: "ok[v] = true"},
-	{name: "an alias is new memory", by: "fresh", file: functions, old: "\t\treturn f.Info.Types[e].IsNil()\n", new: "\t\treturn true\n"},
+	{name: "an alias is new memory", by: "fresh", file: aliases, old: "\t\treturn f.Info.Types[e].IsNil()\n", new: "\t\treturn true\n"},
 	{name: "the right operand of && is always evaluated", by: "conditions", file: functions,
 		old: "\t\t\tif (p.Op == token.LAND || p.Op == token.LOR) && p.Y == n {\n\t\t\t\treturn false\n", new: "\t\t\tif (p.Op == token.LAND || p.Op == token.LOR) && p.Y == n {\n\t\t\t\treturn true\n"},
 	{name: "prints have no order", by: "sums", file: library, old: "\tif fact.Has(facts.Prints | facts.Stamps) {\n", new: "\tif fact.Has(facts.Stamps) {\n"},
-	{name: "random numbers can be drawn later", by: "draws", file: walks,
+	{name: "random numbers can be drawn later", by: "draws", file: calls,
 		old: "\tcase tensorapi.Draw, tensorapi.Mutate:\n\t\tnote(&w.e.Enqueues, c)\n\t\tw.e.read(Loc{Kind: Cells}, c)\n\t\tw.e.write(Loc{Kind: Cells}, c)\n", new: "\tcase tensorapi.Draw, tensorapi.Mutate:\n"},
-	{name: "append leaves elements alone", by: "appends", file: walks,
+	{name: "append leaves elements alone", by: "appends", file: calls,
 		old: "\t\tif l, ok := w.elementsOf(call.Args[0]); ok {\n\t\t\tw.touch(l, call.Args[0], w.e.write, \"changes what is behind\")\n\t\t}\n\t\tif call.Ellipsis.IsValid() {", new: "\t\tif call.Ellipsis.IsValid() {"},
 	{name: "a variable is not reached through its address", by: "pointers", file: walks,
 		old: "\t\t\trecord(Loc{Kind: Deref, Type: w.f.Analysis.types.of(v.Type())}, c)\n", new: "\t\t\t_ = c\n"},
 	{name: "increments read nothing and write nothing", by: "counts", file: walks,
 		old: "\t\tw.update(s.X)\n", new: ""},
-	{name: "calls of closures do nothing", by: "calls", file: walks,
+	{name: "calls of closures do nothing", by: "calls", file: calls,
 		old: "\tw.outer().stmt(lit.Body)\n", new: "\t_ = lit\n"},
 	{name: "input waits for nothing", by: "asks", file: summaries,
 		old: "\t\tnote(&e.Barrier, Cause{Pos: pos, Text: \"may wait for the outside\", Code: Blocks})\n", new: "\t\t_ = pos\n"},
@@ -124,12 +128,12 @@ var mutants = []mutant{
 		old: "\tw.e.addCall(l.Late, call.Pos(), name)\n", new: ""},
 
 	// The rewrites.
-	{name: "what others see may run ahead", by: "shows", file: deferral,
+	{name: "what others see may run ahead", by: "shows", file: attempts,
 		old: "len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt) || ", new: "len(u.Reads) > 0 || "},
-	{name: "nobody sees memory", by: "shows", file: deferral, old: "\treturn l.Kind == plan.World || l.IsMemory()\n", new: "\treturn l.Kind == plan.World\n"},
-	{name: "operands are computed whether they are needed or not", by: "conditions", file: deferral,
+	{name: "nobody sees memory", by: "shows", file: attempts, old: "\treturn l.Kind == plan.World || l.IsMemory()\n", new: "\treturn l.Kind == plan.World\n"},
+	{name: "operands are computed whether they are needed or not", by: "conditions", file: obstacles,
 		old: "\t\tc := a.conditional(u, r)\n", new: "\t\tvar c *plan.Cause\n"},
-	{name: "operands need nothing that is put off", by: "lengths", file: deferral,
+	{name: "operands need nothing that is put off", by: "lengths", file: obstacles,
 		old: "\t\tif !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 && u.Stmt.Here == nil {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf(", new: "\t\tif true {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf("},
 	{name: "nothing is copied", by: "counts", file: region,
 		old: "first.Pos() <= v.Pos() && v.Pos() < last.End() || !a.changesAfter(v, first) {", new: "first != nil || last != nil {"},
@@ -189,8 +193,8 @@ var mutants = []mutant{
 	{name: "panics past the end go on", by: "beyond", file: iterate, old: "\t\t\t_ = recover()", new: "\t\t\t"},
 	{name: "nothing runs before a panic past the end", by: "beyond", file: iterate, old: "\t\tif l.runAll(); l.exits.taken != nil {\n", new: "\t\tif l.exits.taken != nil {\n"},
 	{name: "an iteration does not say that an exit was reported in it", by: "beyond", file: iterate, old: "\tif l.told != nil {\n", new: "\tif false {\n"},
-	{name: "indices are in range past the end", by: "beyond", file: pastEnd, old: "\t\t\tif !p.inRange(m) && ", new: "\t\t\tif false && "},
-	{name: "rows are there past the end", by: "beyond-rows", file: pastEnd, old: "\t\tcase fn.Name() == \"Row\" && p.rowOf(call): ", new: "\t\tcase fn.Name() == \"Row\": "},
+	{name: "indices are in range past the end", by: "beyond", file: pastHost, old: "\t\t\tif !p.inRange(m) && ", new: "\t\t\tif false && "},
+	{name: "rows are there past the end", by: "beyond-rows", file: pastCalls, old: "\t\tcase fn.Name() == \"Row\" && p.rowOf(call): ", new: "\t\tcase fn.Name() == \"Row\": "},
 	{name: "a generator of the host is the same after a draw", by: "beyond-draws", file: library, old: "both(Memory, Cause{", new: "w.e.read(Loc{Kind: Memory}, Cause{"},
 	{name: "what was guessed behind later tests stays", file: breakIf, old: "\tfor _, e := range rest {\n\t\tl.discardAfter(e.test)\n\t}\n", new: "",
 		unit: "./runtime", by: "^TestExit", why: "programs end before they are far ahead"},
@@ -203,7 +207,7 @@ var mutants = []mutant{
 	{name: "the second part of a function can run twice", by: "tallies", file: lift, old: "\t\tif o.Lift.Once {\n", new: "\t\tif false {\n"},
 	{name: "what comes before a function in two parts may come after it", by: "bumps", file: lift, old: "\tif r.Lift == nil {\n\t\treturn nil\n", new: "\tif true {\n\t\treturn nil\n"},
 	{name: "one read raises what another does", by: "shown", file: namer, old: "\treturn o.Method == r.Method && r.Method != \"At\" && r.Method != \"AtInt\"\n", new: "\treturn true\n"},
-	{name: "what is not always read comes first all the same", by: "perhaps", file: deferral, old: "\t\t\tif o.Raises() && o.Expr.Pos()", new: "\t\t\tif false && o.Expr.Pos()"},
+	{name: "what is not always read comes first all the same", by: "perhaps", file: obstacles, old: "\t\t\tif o.Raises() && o.Expr.Pos()", new: "\t\t\tif false && o.Expr.Pos()"},
 
 	{name: "a literal does not know who else sees what it captures", by: "captures", file: variants, old: "\t\tif !g.isLocal(v) {\n\t\t\tknown := *facts\n", new: "\t\tif false {\n\t\t\tknown := *facts\n"},
 
@@ -229,7 +233,7 @@ var mutants = []mutant{
 	{name: "what callees change need not be given back", by: "gives-back", file: undoes, old: "\t\tc.in(inner, body.Decl.Body, c.standFor(f, call, body.Decl, inner, as), depth+1)\n", new: "\t\t_ = inner\n"},
 	{name: "what reads are of changes nothing", by: "gives-back-steps", file: undoes, old: "\t\t\tnodes = append(nodes, r.Operand)\n", new: "\t\t\tcontinue\n"},
 	{name: "increments need not be given back", by: "gives-back", file: undoes, old: "\t\t\tc.change(f, m.X, as)\n", new: "\t\t\t_ = m\n"},
-	{name: "nothing has to be given back", file: backlogs, old: "\tr.cells = e.cells\n\tr.writeAll(l.places, e.held)\n", new: "\tr.cells = e.cells\n", unit: "./gen/internal/verify", by: "^TestSame$", why: outputOnly},
+	{name: "nothing has to be given back", file: backlogs, old: "\tr.cells = e.cells\n\tr.writeAll(l.places, e.held)\n", new: "\tr.cells = e.cells\n", unit: "./gen/internal/gentest", by: "^TestGolden$/^undoexits$", why: outputOnly},
 
 	// The second look at the output, which sees mistakes that the generator does not make.
 	{name: "backlogs are empty", file: backlogs, old: "for len(l.backlog) > r.when.window {", new: "for len(l.backlog) > 0 {", unit: "./gen", by: "^TestCheckNotices$", why: outputOnly},
@@ -261,15 +265,17 @@ var mutants = []mutant{
 	{name: "Do forgets when the window is full", by: "late", file: later,
 		old: "\tl.queue(entry[S]{do: f})\n", new: "\tif l.pending() < l.window {\n\t\tl.queue(entry[S]{do: f})\n\t}\n"},
 
-	{name: "what a backlog keeps is not bounded", file: "runtime/internal/engine/room.go", old: "\treturn room\n", new: "\treturn Ample\n",
+	{name: "what a backlog keeps is not bounded", file: "runtime/internal/engine/room.go", old: "\t\t\troom = max(room, st.roomFor(kept))\n", new: "\t\t\troom = max(room, Ample)\n",
 		unit: "./runtime", by: "^TestLaterMemory$", why: "programs have little to keep, but for a few that are large"},
+	{name: "what is read for a backlog is not bounded", file: "runtime/internal/engine/room.go", old: "\t\troom = max(room, st.roomFor(kept))\n\t}\n\treturn room\n}\n\n// partOf", new: "\t\t_ = st\n\t}\n\treturn room\n}\n\n// partOf",
+		unit: "./runtime", by: "^TestKeepsReads$", why: "programs have little to keep, but for a few that are large"},
 	{name: "an operation waits for no backlog", file: "runtime/internal/engine/relief.go", old: "p == forNone || ", new: "true || ",
 		unit: "./runtime", by: "^TestLaterGivesBack$", why: "programs seldom need much more in one iteration than in others"},
 
 	{name: "entries behind an exit run", by: "exits", file: later,
 		old: "\t\tl.take(e.test, rest[head:])\n\t\tl.known", new: "\t\tl.take(e.test, nil)\n\t\tl.backlog, l.head = rest, head\n\t\tl.known"},
 	{name: "what comes when an exit is taken is queued", file: later,
-		old: "\tif l.exits.taken == nil {\n\t\tif e.held", new: "\tif true {\n\t\tif e.held",
+		old: "\tif l.exits.taken == nil {\n\t\tif l.few {", new: "\tif true {\n\t\tif l.few {",
 		unit: "./runtime", by: "^TestExit", why: "it takes luck that an exit is taken there"},
 	{name: "cells keep what they got past the exit", by: "exits", file: breakIf,
 		old: "\tl.restore()\n\tl.exits, l.reads = ", new: "\tl.exits, l.reads = "},

@@ -1,0 +1,205 @@
+package plan
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/facts"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// findOwners finds the local variables whose memory nothing else leads to:
+// every value they are given is new, and no use hands it on before the
+// function returns, or only the last one.
+func (f *Function) findOwners() {
+	ok := make(map[*types.Var]bool)
+	var order []*ast.Ident
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		if id, isID := n.(*ast.Ident); isID {
+			if v := f.variable(id); v != nil && f.isLocal(v) && leads(v.Type()) {
+				if _, seen := ok[v]; !seen {
+					ok[v] = v.Pos() >= f.Decl.Body.Pos() || f.fact(v).isResult
+				}
+				order = append(order, id)
+			}
+		}
+		return true
+	})
+	defs, handed := make(map[*types.Var]*ast.Ident), make(map[*types.Var]*ast.Ident)
+	for _, id := range order {
+		v := f.variable(id)
+		if f.Info.Defs[id] != nil {
+			defs[v] = id
+		}
+		switch {
+		case !ok[v] || f.keepsOwner(id, v):
+		case handed[v] == nil && f.handsOn(id, defs[v]):
+			handed[v] = id
+		default:
+			ok[v] = false
+		}
+	}
+	for _, id := range order {
+		v := f.variable(id)
+		if last := handed[v]; last != nil && (id.Pos() > last.Pos() || f.literalAround(id) != f.literalAround(last)) {
+			ok[v] = false
+		}
+	}
+	for v, own := range ok {
+		// the variable of a clause of a type switch has what is switched over
+		if own && (defs[v] != nil || f.fact(v).isResult) {
+			f.fact(v).own, f.fact(v).handed, f.fact(v).rows = true, handed[v], handed[v] == nil && f.ownsRows(v)
+		}
+	}
+}
+
+// handsOn reports whether id, a use of the variable that def declares, makes something else lead to its memory,
+// once for each instance of the variable: next, of kept = next.
+func (f *Function) handsOn(id, def *ast.Ident) bool {
+	if def == nil || id == def || !slices.Equal(f.LoopsAround(id), f.LoopsAround(def)) {
+		return false
+	}
+	if p, ok := f.parents[def].(*ast.AssignStmt); ok {
+		if _, ok := f.parents[p].(*ast.ForStmt); ok {
+			return false // the next iteration has a copy
+		}
+	}
+	switch p := f.parents[id].(type) {
+	case *ast.AssignStmt:
+		return slices.Contains(p.Rhs, ast.Expr(id))
+	case *ast.CompositeLit:
+		return p.Type != id
+	case *ast.KeyValueExpr:
+		return p.Value == id
+	case *ast.CallExpr:
+		return f.builtin(p) == "append" && p.Args[0] != id && !p.Ellipsis.IsValid()
+	}
+	return false
+}
+
+// leads reports whether values of type t lead to memory in one step.
+func leads(t types.Type) bool {
+	switch t.Underlying().(type) {
+	case *types.Slice, *types.Map, *types.Pointer:
+		return true
+	}
+	return false
+}
+
+// keepsOwner reports whether one use of v keeps the memory it leads to its own.
+func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
+	switch p := f.parents[id].(type) {
+	case *ast.IndexExpr:
+		return p.X == id
+	case *ast.SelectorExpr:
+		sel := f.Info.Selections[p]
+		return p.X == id && sel != nil && sel.Kind() == types.FieldVal
+	case *ast.StarExpr:
+		return true
+	case *ast.SliceExpr:
+		return p.X == id && f.assignsTo(p, v)
+	case *ast.RangeStmt:
+		return p.X == id
+	case *ast.BinaryExpr:
+		return true // compared, with nil
+	case *ast.ReturnStmt:
+		return !f.inLiteral(p)
+	case *ast.AssignStmt:
+		for i, lhs := range p.Lhs {
+			if lhs == id {
+				return len(p.Rhs) == len(p.Lhs) && f.isNew(p.Rhs[i], v)
+			}
+		}
+		return false
+	case *ast.ValueSpec:
+		for i, name := range p.Names {
+			if name == id {
+				return len(p.Values) == 0 || len(p.Values) == len(p.Names) && f.isNew(p.Values[i], v)
+			}
+		}
+		return false
+	case *ast.CallExpr:
+		return f.onlyLooks(p, id, v)
+	}
+	return false
+}
+
+// inLiteral reports whether n stands in a function literal.
+func (f *Function) inLiteral(n ast.Node) bool {
+	for ; n != nil; n = f.parents[n] {
+		if _, ok := n.(*ast.FuncLit); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// assignsTo reports whether e is what v is assigned.
+func (f *Function) assignsTo(e ast.Expr, v *types.Var) bool {
+	a, ok := f.parents[e].(*ast.AssignStmt)
+	if !ok || len(a.Lhs) != len(a.Rhs) {
+		return false
+	}
+	for i, rhs := range a.Rhs {
+		if rhs == e {
+			id, ok := a.Lhs[i].(*ast.Ident)
+			return ok && f.variable(id) == v
+		}
+	}
+	return false
+}
+
+// isNew reports whether e makes new memory, or is memory that v owns already.
+func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.CompositeLit:
+		return true
+	case *ast.UnaryExpr:
+		_, ok := ast.Unparen(e.X).(*ast.CompositeLit)
+		return e.Op == token.AND && ok
+	case *ast.Ident:
+		return f.Info.Types[e].IsNil()
+	case *ast.SliceExpr:
+		id, ok := ast.Unparen(e.X).(*ast.Ident)
+		return ok && f.variable(id) == v
+	case *ast.CallExpr:
+		switch f.builtin(e) {
+		case "make", "new":
+			return true
+		case "append":
+			if id, ok := ast.Unparen(e.Args[0]).(*ast.Ident); ok && f.variable(id) == v {
+				return true
+			}
+			return f.isNew(e.Args[0], v)
+		}
+		if fn := typeutil.StaticCallee(f.Info, e); fn != nil {
+			fact := facts.Of(fn)
+			return fact != nil && fact.Has(facts.Fresh)
+		}
+	}
+	return false
+}
+
+// onlyLooks reports whether a call that is given v does not keep it.
+func (f *Function) onlyLooks(call *ast.CallExpr, id ast.Expr, v *types.Var) bool {
+	switch f.builtin(call) {
+	case "len", "cap", "copy", "delete", "clear":
+		return true
+	case "append":
+		return call.Args[0] == id && f.assignsTo(call, v) || call.Ellipsis.IsValid() && call.Args[0] != id
+	}
+	fn := typeutil.StaticCallee(f.Info, call)
+	if fn == nil {
+		return false
+	}
+	if _, ok := f.Analysis.API.Lookup(fn); ok {
+		return true // tensors copy what they are made of
+	}
+	if fact := facts.Of(fn); fact == nil || fact.Has(facts.Blocks|facts.Lazy) {
+		return false
+	}
+	s := f.slotOf(call, fn, id)
+	return s.Word != 0 && !s.Has(facts.Keeps|facts.Returns|facts.Fills|facts.Calls) && !(s.Has(facts.Formats) && formatsItself(v.Type(), make(map[types.Type]bool)))
+}

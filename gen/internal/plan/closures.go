@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"go/ast"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/gen/internal/facts"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// findClosures finds the variables that hold one function literal for all
+// their life and are only called.
+func (f *Function) findClosures() {
+	assigned := make(map[*types.Var]int)
+	called := make(map[*types.Var]bool)
+	lits := make(map[*types.Var]*ast.FuncLit)
+	ast.Inspect(f.Decl, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		v := f.variable(id)
+		if v == nil {
+			return true
+		}
+		switch p := f.parents[id].(type) {
+		case *ast.AssignStmt:
+			for i, lhs := range p.Lhs {
+				if lhs == id {
+					assigned[v]++
+					if lit, ok := litAt(p.Rhs, i, len(p.Lhs)); ok {
+						lits[v] = lit
+					}
+					return true
+				}
+			}
+			assigned[v] += 2 // it is copied
+		case *ast.CallExpr:
+			if p.Fun != id || f.startsElsewhere(p) {
+				assigned[v] += 2
+			}
+			called[v] = true
+		case *ast.ValueSpec:
+			for i, name := range p.Names {
+				if name == id {
+					assigned[v]++
+					if lit, ok := litAt(p.Values, i, len(p.Names)); ok {
+						lits[v] = lit
+					}
+				}
+			}
+		default:
+			assigned[v] += 2
+		}
+		return true
+	})
+	for v, lit := range lits {
+		if assigned[v] == 1 && called[v] {
+			f.closures[v] = lit
+		}
+	}
+}
+
+func litAt(rhs []ast.Expr, i, n int) (*ast.FuncLit, bool) {
+	if len(rhs) != n {
+		return nil, false
+	}
+	lit, ok := ast.Unparen(rhs[i]).(*ast.FuncLit)
+	return lit, ok
+}
+
+// startsElsewhere reports whether a call is that of a go or defer statement.
+func (f *Function) startsElsewhere(call *ast.CallExpr) bool {
+	switch f.parents[call].(type) {
+	case *ast.GoStmt, *ast.DeferStmt:
+		return true
+	}
+	return false
+}
+
+// captured returns where n uses variables that are declared outside it.
+func (f *Function) captured(n ast.Node) (uses []*ast.Ident) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if id, ok := m.(*ast.Ident); ok {
+			if v := f.variable(id); v != nil && (v.Pos() < n.Pos() || v.Pos() >= n.End()) {
+				uses = append(uses, id)
+			}
+		}
+		return true
+	})
+	return uses
+}
+
+// isTame reports whether lit is called only where the source shows it: at
+// once, through a variable that only holds it, or by a function that returns
+// before anything else happens.
+func (f *Function) isTame(lit *ast.FuncLit) bool {
+	var n ast.Node = lit
+	for {
+		p, ok := f.parents[n].(*ast.ParenExpr)
+		if !ok {
+			break
+		}
+		n = p
+	}
+	switch p := f.parents[n].(type) {
+	case *ast.CallExpr:
+		if f.startsElsewhere(p) {
+			return false
+		}
+		return p.Fun == n || f.isHigherOrder(p, lit)
+	case *ast.AssignStmt, *ast.ValueSpec:
+		for _, l := range f.closures {
+			if l == lit {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isHigherOrder reports whether call calls its argument lit only before it returns.
+func (f *Function) isHigherOrder(call *ast.CallExpr, lit *ast.FuncLit) bool {
+	if f.IsChoice(call) {
+		return true
+	}
+	fn := typeutil.StaticCallee(f.Info, call)
+	if fn == nil || facts.Of(fn) == nil {
+		return false
+	}
+	s := f.slotOf(call, fn, lit)
+	return s.Has(facts.Calls) && !s.Has(facts.Keeps)
+}
+
+// slotOf returns what is known of the slot of fn that call hands e to.
+func (f *Function) slotOf(call *ast.CallExpr, fn *types.Func, e ast.Expr) facts.Slot {
+	_, slots := facts.Of(fn).Slots(fn.Origin().Signature())
+	_, args := f.receiverOf(call)
+	for i, arg := range args {
+		if ast.Unparen(arg) == e && len(slots) > 0 {
+			return slots[min(i, len(slots)-1)]
+		}
+	}
+	return facts.Slot{}
+}

@@ -1,0 +1,304 @@
+package rewrite
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// obstacle returns why u can't run later, or nil if it can.
+func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
+	e := u.Effects
+	if r := a.noExit(u); r != nil {
+		return r
+	}
+	if jump := plan.Leaves(u.Stmt.Node); jump != nil && !a.isReturn(u.Stmt) && !isExit(u.Stmt) && (!u.Whole || skips(u.Stmt) == nil) {
+		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the loop goes on"},
+			Hint: "test every so many iterations: the wait then comes as rarely"}
+	}
+	for _, c := range []*plan.Cause{e.Barrier, e.Waits, e.Leaves} {
+		if c != nil {
+			r := reason(*c, plan.UnknownEffects)
+			return &r
+		}
+	}
+	if e.Ends != nil && (a.lastEntry(u) || a.loop.IsCall && a.neverReturns(u.Stmt)) {
+		return &plan.Reason{Code: plan.DecidesExit, Cause: *e.Ends, Hint: "give the loop a condition, or return from it"}
+	}
+	if e.Enqueues != nil {
+		r := plan.Reason{Code: plan.FeedsDevice, Cause: *e.Enqueues, Hint: onTensors(*e.Enqueues)}
+		if u.Whole {
+			r.Code = plan.DecidesDevice
+		}
+		return &r
+	}
+	for _, e := range u.Held {
+		if !a.isThere(u, e) {
+			return &plan.Reason{Code: plan.ReadsCell, Cause: plan.Cause{Pos: e.Pos(), Text: "takes " + types.ExprString(e) + " only where the value says so, and nothing before shows that this can't panic"},
+				Hint: takeBefore(e, types.ExprString(e))}
+		}
+	}
+	for _, set := range []map[plan.Loc]plan.Cause{e.Reads, e.Writes} {
+		if c, ok := set[plan.Loc{Kind: plan.Cells}]; ok {
+			return &plan.Reason{Code: plan.ReadsCell, Cause: c, Hint: a.takeNow(u, c)}
+		}
+	}
+	if r := a.carried(u); r != nil {
+		return r
+	}
+	for s := range u.Stmt.All {
+		if (u.Whole || s == u.Stmt) && len(s.Reads) > 0 && !a.kernel.defers(s) {
+			return a.kernel.switchedOff(s)
+		}
+	}
+	return a.entangled(u)
+}
+
+// takeNow says how to take what c, in u, asks a cell for.
+func (a *attempt) takeNow(u *plan.Unit, c plan.Cause) string {
+	var call *ast.CallExpr // the innermost there that asks
+	ast.Inspect(u.Stmt.Node, func(n ast.Node) bool {
+		if n, ok := n.(*ast.CallExpr); ok && n.Pos() == c.Pos {
+			if _, asks := a.f.Effects(n).Reads[plan.Loc{Kind: plan.Cells}]; asks {
+				call = n
+			}
+		}
+		return true
+	})
+	if call == nil {
+		return "call it before the statement that looks at a value, and use the variable with its result where it is called now"
+	}
+	if _, _, isLibrary := a.f.Library(call); !isLibrary { // it looks at the value, or decides itself what to ask for
+		return "ask before the statement that looks at a value, and hand the result to the function that keeps it"
+	}
+	return takeBefore(call, types.ExprString(call))
+}
+
+// carried returns why u can't set what it sets later, or nil: of a variable that
+// the head of a for statement declares, the next iteration has a copy, made
+// when the iteration ends.
+func (a *attempt) carried(u *plan.Unit) *plan.Reason {
+	for s := u.Stmt; s != a.loop; {
+		s = s.Loop()
+		if _, ok := s.Inner().(*ast.ForStmt); !ok {
+			continue // each iteration begins with a value of its own
+		}
+		var first *plan.Reason
+		for v := range s.Declares {
+			c, ok := u.Effects.Writes[plan.Loc{Kind: plan.Var, Obj: v}]
+			if ok && (first == nil || c.Pos < first.Pos) {
+				first = &plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: c.Pos, Text: "sets " + v.Name() + ", which the next iteration begins with"},
+					Hint: "declare " + v.Name() + " before the loop"}
+			}
+		}
+		if first != nil {
+			return first
+		}
+	}
+	return nil
+}
+
+// carrier returns the loop in the loop that can be put off whole where u, which is in it, can't
+// because its head declares what u sets; or nil.
+func (a *attempt) carrier(u *plan.Unit) *plan.Stmt {
+	inner := u.Stmt.Loop()
+	if u.Stmt == a.loop || inner == a.loop || a.carried(u) == nil {
+		return nil
+	}
+	e, reads := inner.Total()
+	if len(reads) > 0 || e.Enqueues != nil || e.Waits != nil || e.Barrier != nil {
+		return nil
+	}
+	return inner
+}
+
+// lastEntry reports whether u may be put off and nothing after it, in a loop
+// that has no other end: it would never run.
+func (a *attempt) lastEntry(u *plan.Unit) bool {
+	for l := u.Stmt.Loop(); l != nil; l = l.Loop() {
+		if !l.IsBounded() && (u.Stmt.Parent != l || a.continues(l)) {
+			return true
+		}
+	}
+	return false
+}
+
+// continues reports whether some iterations of loop may end before the end of
+// its body.
+func (a *attempt) continues(loop *plan.Stmt) bool {
+	for s := range loop.All {
+		if b, ok := s.Inner().(*ast.BranchStmt); ok && b.Tok == token.CONTINUE {
+			return true
+		}
+	}
+	return false
+}
+
+// entangled returns why the reads of u can't be taken before it, or nil.
+func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
+	for _, r := range u.Reads {
+		c := a.conditional(u, r)
+		if c == nil && r.Plain == nil {
+			c = restBefore(u, r)
+		}
+		if c == nil {
+			c = a.overtaken(u, r)
+		}
+		if c == nil {
+			c = a.skipped(u, r)
+		}
+		if c == nil && r.Plain == nil && r.Rows == nil && !r.Fixed {
+			c = a.before(u, r)
+		}
+		if c != nil {
+			return &plan.Reason{Code: plan.Entangled, Cause: *c, Hint: "name the tensor before the statement"}
+		}
+	}
+	return nil
+}
+
+// conditional returns that the operand of r does not have one value, computed
+// whenever u runs, or nil if it does. Taking the Read of a variable costs
+// nothing and never fails, so it may be taken in vain.
+func (a *attempt) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
+	if r.Rows != nil || r.Fixed {
+		return nil // it may be taken in vain
+	}
+	whole := u.Stmt.Node
+	if r.Plain != nil && (whole.Pos() > r.Plain.Pos() || r.Plain.Pos() >= whole.End()) && !writes(u.Effects, r.Plain) {
+		return nil
+	}
+	var start ast.Node = u.Stmt.Inner()
+	if u.Stmt.IsTest {
+		start = a.tests[0]
+	}
+	if a.f.AlwaysFirst(r.Expr, start) && r.Plain == nil {
+		for _, o := range u.Reads { // which may fail there or not be read at all
+			if o.Raises() && o.Expr.Pos() < r.Expr.Pos() && !a.f.AlwaysFirst(o.Expr, start) {
+				return &plan.Cause{Pos: r.Operand.Pos(), Text: fmt.Sprintf("computes %s after it reads %s, which it does not always do", types.ExprString(r.Operand), o.What())}
+			}
+		}
+		return nil
+	}
+	if !u.Whole && r.Plain != nil {
+		return nil
+	}
+	return &plan.Cause{Pos: r.Operand.Pos(), Text: fmt.Sprintf("computes %s only where it is read", types.ExprString(r.Operand))}
+}
+
+// changedBy returns the variables that units change.
+func changedBy(units []*plan.Unit) map[types.Object]bool {
+	objs := make(map[types.Object]bool)
+	for _, u := range units {
+		for l := range u.Effects.Writes {
+			if l.Kind == plan.Var || l.Kind == plan.Own {
+				objs[l.Obj] = true
+			}
+		}
+	}
+	return objs
+}
+
+func writes(e *plan.Effects, v *types.Var) bool {
+	_, ok := e.Writes[plan.Loc{Kind: plan.Var, Obj: v}]
+	return ok
+}
+
+// before returns a call with effects in u that the program makes before it
+// evaluates the operand of r, or nil.
+func (a *attempt) before(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
+	ast.Inspect(u.Stmt.Node, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || found != nil {
+			return found == nil
+		}
+		for _, o := range u.Reads {
+			if o.Operand.Pos() <= call.Pos() && call.End() <= o.Operand.End() {
+				return false
+			}
+		}
+		if call.End() <= r.Operand.Pos() {
+			for l, c := range a.f.Effects(call).Writes {
+				if l.Kind != plan.Drafts && (found == nil || c.Text < found.Text) {
+					found = &plan.Cause{Pos: call.Pos(), Text: "first " + c.Text}
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// operands finds reads whose tensors can't be computed in place because that
+// needs what runs later, and reports whether there was one.
+func (a *attempt) operands() (changed bool) {
+	for _, u := range a.units {
+		if !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 && u.Stmt.Here == nil {
+			continue
+		}
+		if c := firstOf(u.Ahead.Barrier, u.Ahead.Waits, u.Ahead.Leaves); c != nil {
+			a.stay(u, a.explain(u, reason(*c, plan.FeedsDevice)))
+			changed = true
+			continue
+		}
+		if a.shows(u.Ahead, u.Stmt) && a.runsAhead(u) {
+			changed = true
+			continue
+		}
+		if a.shows(u.Ahead, u.Stmt) {
+			c := shown(a, u.Ahead)
+			a.stay(u, a.explain(u, plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: keepLocal(c)}))
+			changed = true
+			continue
+		}
+		for _, w := range a.units {
+			if !a.late[w] {
+				continue
+			}
+			if c := plan.Overtakes(w.Effects, u.Ahead, u, a.f.CanCopy); len(c) > 0 {
+				if root := a.rootWithoutValue(w); root != nil && a.runsAhead(root) {
+					return true
+				}
+				a.stay(u, a.explain(u, plan.Reason{Code: plan.FeedsDevice, Cause: c[0].Why, Hint: "keep the computation on tensors"}))
+				changed = true
+				break
+			}
+		}
+	}
+	return changed
+}
+
+// shown returns the first change in e that others can see.
+func shown(a *attempt, e *plan.Effects) (first plan.Cause) {
+	for l, c := range e.Writes {
+		if !a.isShown(l) {
+			continue
+		}
+		if first.Pos == token.NoPos || c.Pos < first.Pos || c.Pos == first.Pos && c.Text < first.Text {
+			first = c
+		}
+	}
+	return first
+}
+
+// reason turns a cause into a reason.
+func reason(c plan.Cause, otherwise plan.Code) plan.Reason {
+	r := plan.Reason{Code: c.Code, Cause: c}
+	if r.Code == "" {
+		r.Code = otherwise
+	}
+	switch r.Code {
+	case plan.UnknownEffects:
+		r.Hint = "move the call out of the loop, or say what the function does with //asyncgen:pure or //asyncgen:effects"
+	case plan.Blocks:
+		r.Hint = "move it out of the loop, or do it every so many iterations"
+	case plan.WaitsInside:
+		r.Hint = "let the function return the tensor, and read it in the loop"
+	case plan.OnlyNow:
+		r.Hint = "read it with Item, At, Float32s or their like, or print the tensor itself"
+	}
+	return r
+}

@@ -1,0 +1,240 @@
+package rewrite
+
+import (
+	"go/ast"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// Function plans what runs later in f. It returns nil if nothing can, and
+// remarks on every read in a loop either way. kernel is the directive of f, or
+// nil.
+func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
+	asked := withoutOff(kernel)
+	d, remarks := deferred(f, asked)
+	if len(remarks) == 0 {
+		return d, inLiterals(f)
+	}
+	if waits(remarks) == 0 {
+		return d, remarks
+	}
+	if f.HasLiterals() {
+		again := f.Again()
+		if better, fewer := deferred(again, asked); better != nil && waits(fewer) < waits(remarks) {
+			f, d, remarks = again, better, fewer
+		}
+	}
+	var forms []plan.Remark
+	for _, step := range asked.steps {
+		if step.form == nil {
+			continue
+		}
+		other, changed := step.form(f)
+		if other == nil {
+			continue
+		}
+		if better, fewer := deferred(other, asked); better != nil && (waits(fewer) < waits(remarks) || d == nil && waits(fewer) == waits(remarks)) {
+			f, d, remarks, forms = other, better, fewer, append(forms, changed...)
+		}
+	}
+	restated, applied, refused := roundTrips(f, asked)
+	if restated != nil {
+		if better, fewer := deferred(restated, asked); better != nil && waits(fewer) < waits(remarks) {
+			return better, slices.Concat(forms, applied, fewer, refused)
+		}
+	}
+	return d, slices.Concat(forms, remarks, refused)
+}
+
+// waits is how many reads stay where they are by these remarks.
+func waits(remarks []plan.Remark) (n int) {
+	for _, r := range remarks {
+		if r.Verdict == plan.Refused {
+			n++
+		}
+	}
+	return n
+}
+
+// deferred plans what runs later in f as it stands.
+func deferred(f *plan.Function, kernel *directive) (*plan.Deferral, []plan.Remark) {
+	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: unbounded, Ahead: kernel.Ahead, Refusals: make(map[ast.Stmt]plan.Code)}}
+	for _, step := range kernel.steps {
+		if step.begin != nil {
+			step.begin(p)
+		}
+	}
+	p.statements(f.Decl.Body.List)
+	for _, step := range kernel.steps {
+		if step.end != nil {
+			step.end(p)
+		}
+	}
+	if len(p.d.Laters) == 0 && len(p.d.Keeps) == 0 {
+		return nil, p.remarks
+	}
+	newNamer(f).name(p.d)
+	return p.d, p.remarks
+}
+
+// A planner goes through one function.
+type planner struct {
+	f       *plan.Function
+	kernel  *directive
+	d       *plan.Deferral
+	remarks []plan.Remark
+}
+
+// statements looks for the outermost loops among list.
+func (p *planner) statements(list []ast.Stmt) {
+	for _, s := range list {
+		inner := s
+		for {
+			l, ok := inner.(*ast.LabeledStmt)
+			if !ok {
+				break
+			}
+			inner = l.Stmt
+		}
+		switch n := inner.(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			p.outermost(s)
+		case *ast.BlockStmt:
+			p.statements(n.List)
+		case *ast.IfStmt:
+			p.ifs(n)
+		case *ast.SwitchStmt:
+			p.clauses(n.Body)
+		case *ast.TypeSwitchStmt:
+			p.clauses(n.Body)
+		case *ast.SelectStmt:
+			p.clauses(n.Body)
+		}
+	}
+}
+
+func (p *planner) ifs(n *ast.IfStmt) {
+	p.statements(n.Body.List)
+	switch e := n.Else.(type) {
+	case *ast.BlockStmt:
+		p.statements(e.List)
+	case *ast.IfStmt:
+		p.ifs(e)
+	}
+}
+
+func (p *planner) clauses(body *ast.BlockStmt) {
+	for _, c := range body.List {
+		switch c := c.(type) {
+		case *ast.CaseClause:
+			p.statements(c.Body)
+		case *ast.CommClause:
+			p.statements(c.Body)
+		}
+	}
+}
+
+// outermost plans for a loop that no other loop is around: for all of it if
+// possible, else for the loops in it.
+func (p *planner) outermost(anchor ast.Stmt) {
+	tree := p.f.Tree(anchor)
+	if !looksAtValues(tree) {
+		return
+	}
+	later := &plan.Later{Anchor: anchor}
+	p.loop(tree, tree, later)
+	if len(later.Regions) > 0 {
+		p.d.Laters = append(p.d.Laters, later)
+	}
+}
+
+// looksAtValues reports whether there is anything to gain in a loop.
+func looksAtValues(loop *plan.Stmt) bool {
+	e, reads := loop.Total()
+	return len(reads) > 0 || e.Waits != nil
+}
+
+// loop tries one loop and, if it is refused, the loops directly in it. outermost
+// is the loop before which the backlog is made.
+func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
+	a, region, refused := p.try(loop, outermost)
+	if refused != nil {
+		if again, r := p.take(a, loop, outermost); again != nil {
+			a, region, refused = again, r, nil
+		}
+	}
+	for _, step := range p.kernel.steps {
+		if refused == nil || step.again == nil {
+			continue
+		}
+		if again, r, why := step.again(p, a, loop, outermost); again != nil {
+			a, region, refused = again, r, why
+		}
+	}
+	if refused == nil {
+		for _, g := range region.Groups {
+			g.Later = later
+		}
+		later.Regions = append(later.Regions, region)
+		p.remarks = append(p.remarks, a.applied(p.d.Window)...)
+		return
+	}
+	before := len(later.Regions)
+	var inner, left []plan.Remark
+	outer := p.remarks
+	p.remarks = nil
+	for s := range loop.All {
+		if s != loop && s.IsLoop() && s.Loop() == loop && looksAtValues(s) {
+			n := len(later.Regions)
+			p.loop(p.f.Tree(s.Node), outermost, later)
+			if s.Begins && len(later.Regions) > n {
+				left = append(left, a.refusedHead(s))
+			}
+		}
+	}
+	inner, p.remarks = p.remarks, outer
+	if len(later.Regions) > before {
+		// What else was refused outside does not matter: nothing there waits as often.
+		p.remarks = slices.Concat(p.remarks, left, inner)
+		if len(left) > 0 {
+			p.d.Refusals[loop.Node] = left[0].Code
+		}
+		return
+	}
+	p.d.Refusals[loop.Node] = refused[0].Code
+	p.remarks = append(p.remarks, refused...)
+}
+
+// refusedHead is the remark that the head of s, a loop in the loop, waits.
+func (a *attempt) refusedHead(s *plan.Stmt) plan.Remark {
+	head := *s
+	head.Bodies = nil
+	return a.refusal(&head, refuse{Reason: plan.Reason{Code: plan.LoopHeader,
+		Cause: plan.Cause{Pos: s.Node.Pos(), Text: "decides whether the loop goes on"}}})
+}
+
+// try plans for one loop. What is computed row by row in loops of it is
+// computed together as far as these loops come later.
+func (p *planner) try(loop, outermost *plan.Stmt) (*attempt, *plan.Region, []plan.Remark) {
+	for apart := make(map[ast.Stmt]bool); ; {
+		a := newAttempt(p.f, p.kernel, loop, outermost)
+		batched := a.batch(apart)
+		region, refused := a.plan()
+		n := len(apart)
+		for _, l := range batched {
+			if refused != nil || !a.isLate(l) {
+				apart[l.Node] = true
+			}
+		}
+		if len(apart) == n {
+			return a, region, refused
+		}
+		fresh := p.f.Tree(loop.Node)
+		if outermost == loop {
+			outermost = fresh
+		}
+		loop = fresh
+	}
+}
