@@ -45,8 +45,8 @@ type Step struct {
 	// again tries a loop that has been refused, in the attempt a, in another form. The attempt is nil if there is none.
 	again func(p *planner, a *attempt, loop, outermost *plan.Stmt) (*attempt, *plan.Region, []plan.Remark)
 
-	// form writes a function that would wait in another form, and says what it has written otherwise. The function is nil
-	// if nothing is. The form is taken if less waits then.
+	// form writes a function that would wait in another form, and says what it has written otherwise. The function is
+	// nil if nothing is. The form is taken if less waits then.
 	form func(f *plan.Function) (*plan.Function, []plan.Remark)
 
 	// number looks for what can stay on the device in a function that would wait, and is called until nothing more

@@ -10,12 +10,12 @@ import (
 )
 
 // If this line does not compile, the file is older or newer than the runtime: run go generate.
-const _ = asyncrt.RunGoGenerate(1-asyncrt.OldestOutput) + asyncrt.RunGoGenerate(asyncrt.NewestOutput-1)
+const _ = asyncrt.RunGoGenerate(2-asyncrt.OldestOutput) + asyncrt.RunGoGenerate(asyncrt.NewestOutput-2)
 
 // trainAsync is [train] with what looks at values run later: the same
 // results and output, in the same order, without a wait in a loop.
 func trainAsync(w *tensor.Tensor, batches []*tensor.Tensor) (total float64) {
-	later := asyncrt.NewLater[struct{}](trainWindow)
+	later := asyncrt.NewLater[struct{}](trainWindow).KeepsReads()
 	defer later.Close()
 	for i, x := range batches {
 		loss := x.MatMul(w).AddScalar(-1).Square().Mean()

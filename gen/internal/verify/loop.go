@@ -34,8 +34,8 @@ func (f *frame) forLoop(s *ast.ForStmt, label string) way {
 	})
 }
 
-// holds reports whether the condition of a loop that has had n iterations is true. isShort is that of goesOn: parts of a
-// condition may move into the function of an exit.
+// holds reports whether the condition of a loop that has had n iterations is true. isShort is that of goesOn: parts of
+// a condition may move into the function of an exit.
 func (f *frame) holds(e ast.Expr, n int, isShort bool) bool {
 	if b, ok := ast.Unparen(e).(*ast.BinaryExpr); ok && b.Op == token.LAND {
 		return f.holds(b.X, n, false) && f.holds(b.Y, n, false)

@@ -11,12 +11,12 @@ import (
 )
 
 // If this line does not compile, the file is older or newer than the runtime: run go generate.
-const _ = asyncrt.RunGoGenerate(1-asyncrt.OldestOutput) + asyncrt.RunGoGenerate(asyncrt.NewestOutput-1)
+const _ = asyncrt.RunGoGenerate(2-asyncrt.OldestOutput) + asyncrt.RunGoGenerate(asyncrt.NewestOutput-2)
 
 // DescendAsync is [Descend] with what looks at values run later: the same
 // results and output, in the same order, without a wait in a loop.
 func DescendAsync(w io.Writer, x *tensor.Tensor, steps int) (least float64) {
-	later := asyncrt.NewLater[struct{}](descendWindow)
+	later := asyncrt.NewLater[struct{}](descendWindow).KeepsReads()
 	defer later.Close()
 	for i := range steps {
 		x = x.Sub(x.MulScalar(0.25))
