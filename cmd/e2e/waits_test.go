@@ -38,6 +38,7 @@ var noFindings = map[string]string{
 	"server: y, err := m.model.Forward(tensor.FromOn(request, question, 1, features)).ItemContext(r.Context())": "once for each request, which has its own goroutine and wants its answer",
 	"server: layers = append(layers, layer{p[0].Value().Float32s(), p[1].Value().Float32s()})":                  "the loop enqueues nothing; it copies the weights of a finished model",
 	"solve: rs := r.Dot(r).Item()":                                    "once for each system, before a loop that waits in each of its steps, which is what is reported",
+	"pagerank: scores := rank.Float64s()":                             "once for each of five dampings, after a loop that waits in each of its steps",
 	"solve: worst = max(worst, s.a.MatMul(x).Sub(s.b).Norm().Item())": "once for each system, after that loop",
 
 	"server: learnt := func(r *release) float64 { return r.model.Forward(x).Sub(x.MatMul(s.truth)).Norm().Item() }": "twice, in no loop",
