@@ -297,7 +297,7 @@ func (h *historian) variable(v *types.Var, pos token.Pos, f *Func) Lineage {
 // no sure find.
 func (h *historian) shared(v *types.Var) Lineage {
 	if h.seed != nil || !IsTensors(v.Type()) {
-		return Lineage{}
+		return Lineage{Yes: v == h.seed}
 	}
 	return Lineage{Yes: h.asks(v, func() bool {
 		some := false

@@ -13,11 +13,16 @@
 //
 //   - a sum, or the result of another operation, that a loop keeps beyond the iteration, if what is
 //     added has a history;
-//   - a tensor that each iteration computes from its value before, like the state of a decoder;
+//   - a tensor that each iteration computes from its value before, like the state of a decoder, or that is tracked
+//     before the loop and changed in it; also in a field, at the function that does so;
 //   - tensors that are put into a list, or into a field of a struct that outlives the iteration;
 //   - sums and lists in fields, at the call of the function that adds to them, if the tensors come
 //     from its callers;
 //   - lists that a function is given, and returns with another tensor.
+//
+// A state that a step of training hands to the next one with its history is reported although it is
+// differentiated: each step goes through the history of all steps before. The state is a tensor or a
+// struct of tensors, and nothing detaches it.
 //
 // In a loop with steps of training it reports averages of parameters in any list, whoever reads the
 // list: the steps change what a gradient would be of.
@@ -28,10 +33,11 @@
 //     sets their parameters to those of the other network, or to averages of both, gives them to no
 //     optimiser, and differentiates what they compute;
 //   - networks that a step differentiates and whose optimisers don't have them, as the generator of a
-//     GAN when its critic is trained. A network that stands between the loss and the one that is
+//     GAN when its critic is trained. Of several steps in a function, the one counts that is given the
+//     loss. A network that stands between the loss and the one that is
 //     trained has to be differentiated;
 //   - fields of a module with the tag nn:"-", by Forward of the module;
-//   - networks that the package trains, where a loop over data only reads values from what they
+//   - networks that the package trains, or has made a frozen copy of, where a loop over data only reads values from what they
 //     compute. Beside the history that costs, Dropout is at work there.
 //
 // If the loop calls Backward or Minimize on the part of a sum, that releases most of the history,

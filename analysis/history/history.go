@@ -34,7 +34,12 @@ func message(k keeping) string {
 			return k.Kept + " keeps the history of each " + part + " that it averages; add " + part + ".Detach()"
 		}
 		return k.Kept + " keeps the history of " + part + " of every iteration, although the loop trains; add " + part + ".Detach()"
+	case rewinding:
+		return k.Kept + " keeps the history of every step before, which each step has differentiated; assign " + part + " without it, by Detach"
 	case carrying:
+		if k.Loop == nil {
+			return k.Kept + " keeps the history of every call before, and nothing is differentiated through it; assign " + part + ".Detach(), or compute it with frozen layers"
+		}
 		return k.Kept + " keeps the history of every iteration before, and nothing is differentiated through it; assign " + part + ".Detach(), or compute it with frozen layers"
 	case copying:
 		return "gradients go through " + part + ", but " + k.Kept + " only follows another network; use nn.Frozen(" + k.Kept + ")"

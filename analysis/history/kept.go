@@ -45,6 +45,9 @@ func keepings(pkg *blocking.Package) []keeping {
 			}
 			switch shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope(); {
 			case blocking.IsTensor(v.Type()) && shared:
+				if k, ok := carriedByCalls(pkg, v, d); ok {
+					list = append(list, k)
+				}
 			case blocking.IsTensor(v.Type()):
 				if k, ok := carried(pkg, v, d); ok && !slices.ContainsFunc(list, func(s keeping) bool { return s.Pos <= k.Pos && k.Pos < s.End }) {
 					list = append(list, k)
@@ -54,6 +57,7 @@ func keepings(pkg *blocking.Package) []keeping {
 			}
 		}
 	}
+	list = append(list, rewound(pkg, list)...)
 	list = append(list, held(pkg)...)
 	list = append(list, appended(pkg)...)
 	list = append(list, given(pkg)...)
@@ -202,12 +206,63 @@ func carried(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool
 		}) {
 			break
 		}
-		if isPlainSum(pkg, v, d) || !pkg.HistoryOf(d.Value, d.Index, d.In) || ofParts(pkg, d, l) || pkg.FateOf(v, d.In) != 0 {
+		if isPlainSum(pkg, v, d) && !beginsTracked(pkg, v, l) || !pkg.HistoryOf(d.Value, d.Index, d.In) || ofParts(pkg, d, l) || pkg.FateOf(v, d.In) != 0 {
 			break
 		}
 		return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, l}, true
 	}
 	return keeping{}, false
+}
+
+// carriedByCalls is carried for v, a field: each call of the function around d computes it from itself.
+//
+//	func (d *decoder) next(x *tensor.Tensor) { d.state = d.cell.Forward(x, d.state) }
+func carriedByCalls(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool) {
+	if !v.IsField() || d.In.Lit != nil || !pkg.Continues(d.Value, d.Index, d.In, v) || isPlainSum(pkg, v, d) || !pkg.HistoryOf(d.Value, d.Index, d.In) ||
+		detaches(pkg, v) || pkg.FateOf(v, d.In) != 0 {
+		return keeping{}, false
+	}
+	for l := range pkg.LoopsAround(d.In, d.Pos) {
+		if !l.Small {
+			if pkg.OverParts(l) || ofParts(pkg, d, l) {
+				return keeping{}, false
+			}
+			return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, l}, true
+		}
+	}
+	if rootParam(pkg, fieldAt(pkg, v, d)) == nil {
+		return keeping{}, false
+	}
+	return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, nil}, true
+}
+
+// fieldAt returns the expression of the field v to which d assigns, or something that is none.
+func fieldAt(pkg *blocking.Package, v *types.Var, d blocking.Def) ast.Expr {
+	cur, ok := pkg.Cursor(d.Pos)
+	if !ok {
+		return syntax.OrNil(nil)
+	}
+	for c := range cur.Enclosing((*ast.AssignStmt)(nil)) {
+		for _, lhs := range c.Node().(*ast.AssignStmt).Lhs {
+			if pkg.Variable(lhs) == v {
+				return lhs
+			}
+		}
+		break
+	}
+	return syntax.OrNil(nil)
+}
+
+// beginsTracked reports whether v is tracked before l, so that all that l adds to it has a history.
+//
+//	x := start.Track()
+//	for range steps {
+//		x = x.Sub(move(x).Detach())
+//	}
+func beginsTracked(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
+	return slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		return d.Kind == blocking.DefValue && d.In == l.Func && !pkg.Contains(l, d.In, d.Pos) && isLeaf(pkg, d.Value)
+	})
 }
 
 // isPlainSum reports whether d adds something to v that doesn't depend on v. That is a sum, if anything.
@@ -222,7 +277,7 @@ func isPlainSum(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
 			of++
 		}
 	}
-	at := slices.IndexFunc(c.AllOperands(), func(e ast.Expr) bool { return localTensor(pkg, pkg.Unscaled(e)) == v })
+	at := slices.IndexFunc(c.AllOperands(), func(e ast.Expr) bool { return localTensor(pkg, pkg.Unscaled(e)) == v || v.IsField() && pkg.Variable(pkg.Unscaled(e)) == v })
 	return of == 1 && at >= 0
 }
 
@@ -258,9 +313,10 @@ func ofParts(pkg *blocking.Package, d blocking.Def, l *blocking.Loop) bool {
 	return found
 }
 
-// isFactor reports whether an operand of c, of type t, is a number to compute with, and no index of a layer.
+// isFactor reports whether an operand of c, of type t, is a number to compute with or to make a tensor of, and no index
+// of a layer.
 func isFactor(c *blocking.Call, t types.Type) bool {
-	return c.API.Kind == tensorapi.Op && syntax.IsNumeric(t)
+	return (c.API.Kind == tensorapi.Op || c.API.Kind == tensorapi.Host || c.API.Kind == tensorapi.Draw) && syntax.IsNumeric(t)
 }
 
 // listed returns the keepings in d, an assignment that puts tensors with a history into the list v.
@@ -573,7 +629,7 @@ func dependsOn(pkg *blocking.Package, e ast.Expr, v *types.Var, seen map[*types.
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
-			if c := pkg.Calls[call]; c != nil && (c.IsFunc("Tensor.Track") || c.IsFunc("Tensor.Detach")) {
+			if c := pkg.Calls[call]; c != nil && isCut(c) {
 				return false
 			}
 		}
@@ -582,11 +638,11 @@ func dependsOn(pkg *blocking.Package, e ast.Expr, v *types.Var, seen map[*types.
 			return !found
 		}
 		u, ok := pkg.Info.Uses[id].(*types.Var)
-		if !ok || u.IsField() || seen[u] {
-			return true
+		if found = ok && u.Origin() == v; !ok || found || u.IsField() || seen[u] {
+			return !found
 		}
 		seen[u] = true
-		found = u == v || slices.ContainsFunc(pkg.Defs[u], func(d blocking.Def) bool { return d.Value != nil && dependsOn(pkg, d.Value, v, seen) })
+		found = slices.ContainsFunc(pkg.Defs[u], func(d blocking.Def) bool { return d.Value != nil && dependsOn(pkg, d.Value, v, seen) })
 		return !found
 	})
 	return found
@@ -596,6 +652,7 @@ const (
 	summing    keepingKind = iota // added to a tensor of which values are read
 	averaging                     // added, beside steps of training, to one that outlives the loop
 	carrying                      // each value is computed from the one of the iteration before
+	rewinding                     // as carrying, and each iteration differentiates through it
 	listing                       // put into a list of tensors of which values are read
 	copying                       // computed by a network that nothing trains, and differentiated
 	giving                        // given to a function that keeps it so

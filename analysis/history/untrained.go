@@ -40,7 +40,7 @@ func untrained(pkg *blocking.Package, found []keeping) (list []keeping) {
 			case fate&blocking.Differentiated != 0 && t.trainsOthers(c, v):
 				k.Kind = untraining
 				t.atUse(&k, c)
-			case fate == 0 && t.IsTrained(v) && isEvaluation(pkg, c):
+			case fate == 0 && (t.IsTrained(v) || t.isFrozenToo(v)) && isEvaluation(pkg, c):
 				k.Kind = evaluating
 			default:
 				continue
@@ -103,13 +103,92 @@ func (t *trainings) trainsOthers(c *blocking.Call, v *types.Var) bool {
 	if p := t.Params[root]; p.Of != nil && (p.Of.Lit != nil || ast.IsExported(p.Of.Name)) {
 		return false // callers may pass a frozen one
 	}
-	return t.trainsOthersIn(c.In.Owner(), root, v, 0)
+	if steps := t.stepsWith(c); len(steps) > 0 {
+		return t.trainsOthersIn(c.In.Owner(), steps, root, v, 0)
+	}
+	return t.trainsOthersIn(c.In.Owner(), c.In.Owner().Calls, root, v, 0)
 }
 
-// trainsOthersIn is trainsOthers for the function f. Depth bounds the callers.
-func (t *trainings) trainsOthersIn(f *blocking.Func, root, v *types.Var, depth int) bool {
+// stepsWith lists the steps of the function around c that differentiate what c computes: the calls of Minimize that are
+// given it, and of Step after Backward. It is empty if some step may be missing.
+//
+//	dLoss := critic.Forward(maker.Forward(z)).Mean()
+//	optD.Minimize(dLoss) // this one
+//	optG.Minimize(critic.Forward(maker.Forward(z)).Mean().Neg())
+func (t *trainings) stepsWith(c *blocking.Call) (steps []*blocking.Call) {
+	var loss *types.Var
+	for cur := range c.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.CallExpr)(nil), (*ast.FuncLit)(nil)) {
+		switch n := cur.Node().(type) {
+		case *ast.FuncLit:
+			return nil
+		case *ast.CallExpr:
+			if d := t.Calls[n]; d != nil && d.IsFunc("Optimizer.Minimize") {
+				return []*blocking.Call{d}
+			}
+			continue
+		case *ast.AssignStmt:
+			if len(n.Lhs) == 1 {
+				loss = t.Variable(n.Lhs[0])
+			}
+		}
+		break
+	}
+	if loss == nil || loss.IsField() || len(t.Defs[loss]) != 1 {
+		return nil
+	}
+	isOf := func(e ast.Expr) bool { return dependsOn(t.Package, e, loss, make(map[*types.Var]bool)) }
+	var pending *blocking.Call // a call of Backward that no step has followed yet
+	for _, d := range c.In.Calls {
+		switch {
+		case !d.Mutates() || d.Expr.Pos() < c.Expr.Pos() || d.API.Kind == tensorapi.Unknown && !slices.ContainsFunc(d.Expr.Args, isOf):
+		case d.IsFunc("Optimizer.Minimize"):
+			if slices.ContainsFunc(d.Expr.Args, isOf) {
+				steps = append(steps, d)
+			}
+		case d.IsFunc("Tensor.Backward"):
+			if pending != nil {
+				return nil
+			}
+			if slices.ContainsFunc(d.Operand(tensorapi.Recv), isOf) {
+				pending = d
+			}
+		case d.IsFunc("Optimizer.Step"):
+			if pending != nil {
+				steps = append(steps, d)
+			}
+			pending = nil
+		case d.API.Kind == tensorapi.Unknown:
+			return nil
+		}
+	}
+	if pending != nil {
+		return nil
+	}
+	return steps
+}
+
+// isFrozenToo reports whether the package makes a frozen copy of the network in v, and trains neither. That shows that
+// the network evaluates.
+func (t *trainings) isFrozenToo(v *types.Var) bool {
+	for _, f := range t.Funcs {
+		for _, c := range f.Calls {
+			if c.IsFunc("Frozen") && len(c.Expr.Args) == 1 && t.Variable(c.Expr.Args[0]) == v && !t.reassigns(c, v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reassigns reports whether v is set to the result of c.
+func (t *trainings) reassigns(c *blocking.Call, v *types.Var) bool {
+	return slices.ContainsFunc(t.Defs[v], func(d blocking.Def) bool { return ast.Unparen(syntax.OrNil(d.Value)) == c.Expr })
+}
+
+// trainsOthersIn is trainsOthers for the function f and calls of it. Depth bounds the callers.
+func (t *trainings) trainsOthersIn(f *blocking.Func, calls []*blocking.Call, root, v *types.Var, depth int) bool {
 	steps := 0
-	for _, d := range f.Calls {
+	for _, d := range calls {
 		if !d.Mutates() {
 			continue
 		}
@@ -131,7 +210,7 @@ func (t *trainings) trainsOthersIn(f *blocking.Func, root, v *types.Var, depth i
 		steps++
 	}
 	if callers := t.CallersOf(f); steps == 0 && depth < 2 && len(callers) > 0 && !ast.IsExported(f.Name) {
-		return !slices.ContainsFunc(callers, func(d *blocking.Call) bool { return d.Away || !t.trainsOthersIn(d.In.Owner(), root, v, depth+1) })
+		return !slices.ContainsFunc(callers, func(d *blocking.Call) bool { return d.Away || !t.trainsOthersIn(d.In.Owner(), d.In.Owner().Calls, root, v, depth+1) })
 	}
 	return steps > 0
 }
