@@ -61,7 +61,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			cb := d.Callback(0) // the loop of the iterator is l itself
 			return cb == nil && d.Summary().Trains || cb != nil && cb.Slow
 		}
-		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l) || d.fits() || fitsApart(pkg, d, l)) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
+		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l) || goesOver(pkg, d, l) || pkg.isBlock(d, l) || d.fits() || fitsApart(pkg, d, l)) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
 	})
 }
 
@@ -103,6 +103,58 @@ func repeats(pkg *Package, d *Call, l *Loop) bool {
 		return pkg.assignsField(m, recv)
 	})
 }
+
+// goesOver reports whether d, in l, calls a function of the package that goes over a loader: a data set for each
+// iteration of l, which takes no step of training by itself.
+func goesOver(pkg *Package, d *Call, l *Loop) bool {
+	f := d.Target
+	return f != nil && !d.Away && f.SCC != l.Func.SCC && !pkg.StepsItself(l) && slices.ContainsFunc(f.Flow().Loops, func(m *Loop) bool {
+		s, ok := m.Stmt.(*ast.RangeStmt)
+		if !ok || f.Flow().Conditions(m.Head) != nil {
+			return false
+		}
+		c := pkg.Calls[syntax.AsCall(s.X)]
+		return c != nil && c.IsFunc("Loader.All")
+	})
+}
+
+// isBlock reports whether d, in l, calls a function of the package that does as many steps of a computation as l says,
+// and l goes on until a value is small enough or the like. It asks once for many steps.
+//
+//	for {
+//		x = walk(x, block)
+//		if spread(x).Item() < limit {
+//			return x
+//		}
+//	}
+func (pkg *Package) isBlock(d *Call, l *Loop) bool {
+	f := d.Target
+	if f == nil || d.Away || l.Stmt == nil || f.SCC == l.Func.SCC || pkg.StepsItself(l) || !endsByValue(pkg, l) {
+		return false
+	}
+	return slices.ContainsFunc(f.Flow().Loops, func(m *Loop) bool {
+		var bound ast.Expr
+		switch s := m.Stmt.(type) {
+		case *ast.RangeStmt:
+			bound = s.X
+		case *ast.ForStmt:
+			if b, ok := s.Cond.(*ast.BinaryExpr); ok && b.Op == token.LSS {
+				bound = b.Y
+			}
+		}
+		p := pkg.Params[pkg.Local(syntax.OrNil(bound))]
+		if p.Of != f || f.Flow().Conditions(m.Head) != nil || !pkg.Any(m, (*Call).Enqueues) || !pkg.carriesTensors(m) {
+			return false
+		}
+		return slices.ContainsFunc(d.Operand(p.Operand), func(e ast.Expr) bool {
+			n, ok := syntax.IntConst(pkg.Info, e)
+			return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e, l) && (!ok || n >= fewSteps)
+		})
+	})
+}
+
+// fewSteps are less than a block of steps: the leaps of one sample, the sweeps of one cycle.
+const fewSteps = 10
 
 // fitsApart reports whether d, in l, calls a function that fits something, and no iteration of l goes on with what the
 // one before has computed: l goes over folds, sizes or restarts.
@@ -262,13 +314,21 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 	return false
 }
 
-// advances reports whether d, in m, calls a method of the package that computes a field with a tensor from itself. What
+// advances reports whether d, in m, calls a method that computes a field with a tensor from itself. What
 // has the field is the same in all iterations.
 //
 //	func (p *plate) tick() { p.u = p.u.Add(flow(p.u)) }
 func (pkg *Package) advances(d *Call, m *Loop) bool {
 	recv := d.Operand(tensorapi.Recv)
-	if d.Target == nil || d.Away || d.Target.Sig.Recv() == nil || len(recv) != 1 || pkg.Local(recv[0]) == nil || pkg.Varies(recv[0], m) {
+	if d.Away || len(recv) != 1 || pkg.Local(recv[0]) == nil || pkg.Varies(recv[0], m) {
+		return false
+	}
+	if d.Target == nil {
+		// A method of another package that computes, and is given the same each time. To call it again and again
+		// is of no use unless it changes what it belongs to.
+		return d.API.Kind == tensorapi.Unknown && !d.Dynamic && d.Callee != nil && d.Enqueues() && !slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return pkg.Varies(e, m) })
+	}
+	if d.Target.Sig.Recv() == nil {
 		return false
 	}
 	for v, defs := range pkg.Defs {
@@ -522,6 +582,9 @@ func fetches(pkg *Package, c *Call, counters map[types.Object]bool, around *Loop
 	if slices.ContainsFunc(c.Operand(tensorapi.Recv), func(e ast.Expr) bool { return dependsOnIteration(pkg, e, around) }) {
 		return false
 	}
+	if c.API.Kind == tensorapi.View && slices.ContainsFunc(c.Operand(tensorapi.Recv), func(e ast.Expr) bool { return pkg.dependsOnState(e, around) }) {
+		return false
+	}
 	named := false
 	for _, e := range c.Expr.Args {
 		if pkg.HoldsTensors(pkg.Info.TypeOf(e)) && dependsOnIteration(pkg, e, around) {
@@ -591,6 +654,38 @@ func dependsOnIteration(pkg *Package, e ast.Expr, l *Loop) bool {
 				}
 				own := l.Stmt != nil && d.Pos == bodyOf(l.Stmt).Lbrace // a variable of l's clauses
 				found = own || d.Value == nil || depends(d.Value)
+			}
+			return !found
+		})
+		return found
+	}
+	return depends(e)
+}
+
+// dependsOnState reports whether e is computed from a tensor that each iteration of l computes from the one before.
+func (pkg *Package) dependsOnState(e ast.Expr, l *Loop) bool {
+	if l.Stmt == nil {
+		return false
+	}
+	seen := make(map[*types.Var]bool)
+	var depends func(e ast.Expr) bool
+	depends = func(e ast.Expr) bool {
+		found := false
+		ast.Inspect(e, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok || found {
+				return !found
+			}
+			v, ok := pkg.Info.Uses[id].(*types.Var)
+			if !ok || seen[v] || v.IsField() || !IsTensors(v.Type()) {
+				return true
+			}
+			seen[v] = true
+			for _, d := range pkg.Defs[v] {
+				if found || d.Value == nil || !pkg.Contains(l, d.In, d.Pos) {
+					continue
+				}
+				found = !l.Declares(v) && d.Kind == DefValue && carries(pkg, l, d, v) || depends(d.Value)
 			}
 			return !found
 		})

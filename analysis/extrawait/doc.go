@@ -34,18 +34,20 @@
 //
 // Silent:
 //
-//   - loops that train and read the same tensor after the wait: that read is reported instead;
+//   - loops that train, drop the error, and read the same tensor after the wait: that read is reported instead;
 //   - loops that multiply their counter, as they try sizes;
 //   - training loops with other libraries than ours, where a wait for each step is a way to bound
 //     the queue;
 //   - functions that read a clock, and the loops of benchmarks;
 //   - loops that start a goroutine, send something on a channel, or ask how far the device has got;
 //     with ours, sending tensors doesn't count;
+//   - waits for a token that the loop then hands to a reader, and computes the next one from;
 //   - waits for what an earlier iteration enqueued, after this one has enqueued its own work;
 //   - what AT001 is silent about, apart from functions marked //asyncgen:kernel, as the generator
 //     leaves these waits as they are.
 //
-// In loops that take data from a channel, somebody may wait for each result: findings are of
+// In loops that take data from a channel, somebody may wait for each result, unless the error is dropped
+// and the tensor is sent on: findings are of
 // severity info, shown with -severity=info.
 //
 // Missed: what AT010 misses of functions that the loop calls.

@@ -177,17 +177,47 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 	}
 	b := &barrier{
 		Call: c.Expr, Cur: c.Cur, Loop: l, Name: pkg.CallName(c, w),
-		Outside: pkg.Any(l, sites.IsOutside) || sites.IsAllowed(c) || sites.TakesData(pkg, l) && !pkg.Any(l, (*blocking.Call).Mutates),
+		Outside: pkg.Any(l, sites.IsOutside) || sites.IsAllowed(c) || sites.TakesData(pkg, l) && !pkg.Any(l, (*blocking.Call).Mutates) && !isPassedOn(pkg, c, w.Operand, l),
 		Trains:  pkg.Any(l, (*blocking.Call).Mutates),
 		Timer:   sites.IsTimerWait(c),
 	}
 	if w.Via != nil {
 		b.Chain = w.Via.Chain
 	}
-	if (b.Trains || w.Via != nil) && waitsAfter(p, c, w.Operand, l) {
+	if (b.Trains && !looksAtError(c) || w.Via != nil) && waitsAfter(p, c, w.Operand, l) {
 		return nil // that is the finding
 	}
 	return b
+}
+
+// isPassedOn reports whether c drops its error, and l sends the tensor e that c has waited for to somebody who can wait
+// for it as well.
+func isPassedOn(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.Loop) bool {
+	v := pkg.Local(syntax.OrNil(e))
+	if _, ok := dropped(pkg, c); !ok || v == nil || l.Stmt == nil {
+		return false
+	}
+	for cur := range l.Func.Cur.Preorder((*ast.SendStmt)(nil)) {
+		n := cur.Node().(*ast.SendStmt)
+		if l.Stmt.Pos() <= n.Pos() && n.Pos() < l.Stmt.End() && pkg.HoldsTensors(pkg.Info.TypeOf(n.Value)) && pkg.Mentions(n.Value, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// looksAtError reports whether the program does something with the error that c returns.
+func looksAtError(c *blocking.Call) bool {
+	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+	return ok && !dropsError(assign)
+}
+
+// dropsError reports whether n assigns to the blank identifier alone.
+func dropsError(n *ast.AssignStmt) bool {
+	return !slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool {
+		id, ok := e.(*ast.Ident)
+		return !ok || id.Name != "_"
+	})
 }
 
 // waitedList returns the slice over which a loop ranges that does nothing but wait for each tensor of it by c, leave if

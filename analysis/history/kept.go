@@ -277,7 +277,9 @@ func isPlainSum(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
 			of++
 		}
 	}
-	at := slices.IndexFunc(c.AllOperands(), func(e ast.Expr) bool { return localTensor(pkg, pkg.Unscaled(e)) == v || v.IsField() && pkg.Variable(pkg.Unscaled(e)) == v })
+	at := slices.IndexFunc(c.AllOperands(), func(e ast.Expr) bool {
+		return localTensor(pkg, pkg.Unscaled(e)) == v || v.IsField() && pkg.Variable(pkg.Unscaled(e)) == v
+	})
 	return of == 1 && at >= 0
 }
 

@@ -210,7 +210,9 @@ func (t *trainings) trainsOthersIn(f *blocking.Func, calls []*blocking.Call, roo
 		steps++
 	}
 	if callers := t.CallersOf(f); steps == 0 && depth < 2 && len(callers) > 0 && !ast.IsExported(f.Name) {
-		return !slices.ContainsFunc(callers, func(d *blocking.Call) bool { return d.Away || !t.trainsOthersIn(d.In.Owner(), d.In.Owner().Calls, root, v, depth+1) })
+		return !slices.ContainsFunc(callers, func(d *blocking.Call) bool {
+			return d.Away || !t.trainsOthersIn(d.In.Owner(), d.In.Owner().Calls, root, v, depth+1)
+		})
 	}
 	return steps > 0
 }

@@ -52,12 +52,27 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 		if w.Operand != nil && (!pkg.Fresh(w.Operand, c.In, l) || isDelayed(pkg, c, w.Operand, l)) {
 			continue
 		}
-		if pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !boundsQueue(pkg, c) && pkg.Any(l, (*blocking.Call).Mutates) || pkg.Any(l, IsStreamed) || handsOver(pkg, c, l) {
+		if pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !boundsQueue(pkg, c) && pkg.Any(l, (*blocking.Call).Mutates) || pkg.Any(l, IsStreamed) || handsOver(pkg, c, l) || isForReader(pkg, c, w.Operand, l) {
 			return nil
 		}
 		return l
 	}
 	return nil
+}
+
+// isForReader reports whether l reads e after c, and hands the value at once to somebody who waits for it, as a text
+// that grows word by word.
+//
+//	if err := token.WaitContext(ctx); err != nil {
+//		return
+//	}
+//	yield(token.ItemInt())
+func isForReader(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.Loop) bool {
+	v := pkg.Local(syntax.OrNil(e))
+	return v != nil && pkg.Any(l, func(d *blocking.Call) bool {
+		return d.API.Kind == tensorapi.Read && d.Expr.Pos() > c.Expr.End() && waitsFor(pkg, d, v) &&
+			slices.ContainsFunc(Uses(pkg, d, l), func(p Place) bool { return isFedBack(pkg, p, e, l) || isSpoken(pkg, p, e, l) })
+	})
 }
 
 // isRetry reports whether l is left when c returns no error: it goes on only after a failure.

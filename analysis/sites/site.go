@@ -187,7 +187,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			s.Alarms = true
 			searches, decides := true, false
 			places := Uses(pkg, c, l)
-			s.Outside = s.Outside || answersInput(pkg, places, l)
+			s.Outside = s.Outside || answersInput(pkg, places, l) || isTable(pkg, places, l)
 			for _, p := range places {
 				decides = decides || p.Use == Decides
 				searches = searches && p.Use == Decides && isInSearch(pkg, p)
@@ -195,7 +195,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 				if send, ok := p.Cur.Parent().Node().(*ast.SendStmt); ok && Receives(pkg, l) && (pkg.Varies(send.Chan, l) || !pkg.Any(l, (*blocking.Call).Enqueues)) {
 					s.Outside = true // a client waits, with a channel of its own, or to read is all that the loop does
 				}
-				s.Outside = s.Outside || isSimulated(pkg, p, l) || isFedBack(pkg, p, l) || isActedOn(pkg, p, l) || isSpoken(pkg, p, w.Operand, l)
+				s.Outside = s.Outside || isSimulated(pkg, p, l) || isFedBack(pkg, p, w.Operand, l) || isActedOn(pkg, p, l) || isSpoken(pkg, p, w.Operand, l) || leadsOn(pkg, p, l)
 				s.Feeds = s.Feeds || feeds(pkg, p, l)
 				if pkg.GuardOf(p.in, p.Pos, l) == blocking.Rarely {
 					s.Rare |= p.Use
@@ -623,6 +623,54 @@ func actsOn(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop, depth int
 	return len(made) > 0 && becomesTensor(pkg, made, l)
 }
 
+// leadsOn reports whether the value at p says what l reads next, to give it to the world: the place of the next
+// experiment, of which the result is awaited.
+//
+//	x := candidates.Row(promising(candidates))
+//	y := measure(x.Float32s())
+func leadsOn(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
+	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.FuncLit)(nil)) {
+		n, ok := cur.Node().(*ast.AssignStmt)
+		if !ok || len(n.Lhs) != 1 {
+			return false
+		}
+		x := pkg.Variable(n.Lhs[0])
+		return x != nil && l.Stmt != nil && l.Declares(x) && pkg.Any(l, func(d *blocking.Call) bool {
+			return slices.ContainsFunc(d.AllOperands(), func(e ast.Expr) bool { return pkg.Mentions(e, x) }) && acts(pkg, d, l)
+		})
+	}
+	return false
+}
+
+// isTable reports whether l goes over sizes, makes its tensors by them, and prints one line for each: a table of few
+// lines, in which the size stands beside the values.
+//
+//	for _, n := range sizes {
+//		fmt.Println(n, condition(tensor.Randn(n, n)).Item())
+//	}
+func isTable(pkg *blocking.Package, places []Place, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	if !ok || s.Value == nil || len(places) == 0 || !isWhole(typeOf(pkg, s.X)) || pkg.Any(l, (*blocking.Call).Mutates) {
+		return false
+	}
+	size := pkg.Variable(s.Value)
+	if size == nil || !pkg.Any(l, func(d *blocking.Call) bool {
+		makes := d.API.Kind == tensorapi.Host || d.API.Kind == tensorapi.Draw || d.API.Kind == tensorapi.Unknown && d.Target != nil && d.Enqueues()
+		return makes && !d.TakesTensor() && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return pkg.Mentions(e, size) })
+	}) {
+		return false
+	}
+	for v, defs := range pkg.Defs {
+		if pkg.HoldsTensors(v.Type()) && !l.Declares(v) && slices.ContainsFunc(defs, func(d blocking.Def) bool { return pkg.Contains(l, d.In, d.Pos) }) {
+			return false // one goes on from the other
+		}
+	}
+	return !slices.ContainsFunc(places, func(p Place) bool {
+		call := syntax.AsCall(nodeOf(p.Cur.Parent()))
+		return p.Use != Printed || call == nil || !slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return e != p.Cur.Node() && pkg.Mentions(e, size) })
+	})
+}
+
 // isActedOn reports whether the value at p goes at once to something outside of the program: a function that nobody
 // knows, or a method, which draws or plays it by its name; or one in a loop that makes its tensors of what another
 // such function measures, and that doesn't train.
@@ -752,7 +800,9 @@ func isNumbers(t types.Type) bool {
 //		return
 //	}
 //	tokens = append(tokens, token)
-func isFedBack(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
+//
+// The next tensor may also be computed from e, of which an integer is the value.
+func isFedBack(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool {
 	v := pkg.Local(valueOf(p))
 	if v == nil || p.Use != Passed || pkg.HoldsTensors(v.Type()) {
 		return false
@@ -770,21 +820,53 @@ func isFedBack(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	default:
 		return false
 	}
-	return becomesTensor(pkg, map[types.Object]bool{v: true}, l)
+	return becomesTensor(pkg, map[types.Object]bool{v: true}, l) || isWhole(v.Type()) && isFed(pkg, e, l)
 }
 
-// isSpoken reports whether the value at p chooses a word that a reader at a terminal sees at once, and l computes its
+// isWhole reports whether t is an integer, or a list of integers.
+func isWhole(t types.Type) bool {
+	if elem := syntax.ElementType(t); elem != nil {
+		t = elem
+	}
+	basic, ok := t.Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsInteger != 0
+}
+
+// isSpoken reports whether the value at p becomes a word that a reader at a terminal sees at once, and l computes its
 // next tensor from e, of which it is the value: a text that is written word by word.
 //
 //	fmt.Print(words[token.ItemInt()], " ")
 //	x = model.Forward(token)
 func isSpoken(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool {
-	x, ok := p.Cur.Parent().Node().(*ast.IndexExpr)
-	token := pkg.Local(syntax.OrNil(e))
-	if !ok || token == nil || pkg.Any(l, (*blocking.Call).Mutates) || !pkg.Any(l, showsAtOnce) {
-		return false
+	return becomesText(pkg, p) && isFed(pkg, e, l) && pkg.Any(l, showsAtOnce)
+}
+
+// becomesText reports whether the value at p chooses a string, or a function makes one of it that doesn't format
+// numbers, as by an alphabet.
+func becomesText(pkg *blocking.Package, p Place) bool {
+	for cur := range p.Cur.Enclosing() {
+		switch n := cur.Node().(type) {
+		case *ast.CallExpr:
+			if c := pkg.Calls[n]; c != nil && cur != p.Cur {
+				if _, prints := c.Printer(); prints || c.API.Kind != tensorapi.Unknown {
+					return false
+				}
+			}
+		case *ast.IndexExpr, *ast.Ident, *ast.ParenExpr, *ast.SelectorExpr:
+		default:
+			return false
+		}
+		if basic, ok := typeOf(pkg, nodeOf(cur)).Underlying().(*types.Basic); ok && basic.Info()&types.IsString != 0 {
+			return true
+		}
 	}
-	if basic, ok := typeOf(pkg, x).Underlying().(*types.Basic); !ok || basic.Info()&types.IsString == 0 {
+	return false
+}
+
+// isFed reports whether l computes its next tensor from e, a variable, and doesn't train.
+func isFed(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	token := pkg.Local(syntax.OrNil(e))
+	if token == nil || pkg.Any(l, (*blocking.Call).Mutates) {
 		return false
 	}
 	for v, defs := range pkg.Defs {

@@ -82,10 +82,10 @@ func trained(data []Batch, opt *optim.Optimizer) (total float64, err error) {
 			return 0, err
 		}
 	}
-	for _, b := range data { // the read is the finding
+	for _, b := range data { // and so does the read
 		loss := batch.Loss(w, b)
 		opt.Minimize(loss)
-		if err := loss.Wait(); err != nil {
+		if err := loss.Wait(); err != nil { // want `wait in loop: loss.Wait`
 			return 0, err
 		}
 		total += loss.Item()

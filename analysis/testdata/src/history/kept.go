@@ -17,9 +17,9 @@ func embed(net nn.Module, data []batch.Batch) *tensor.Tensor {
 	now := nn.Frozen(net)
 	var plain []*tensor.Tensor
 	for i, b := range data {
-		parts = append(parts, net.Forward(b.X)) // want `parts keeps the history of net.Forward\(b.X\) of every iteration, and is only read; keep net.Forward\(b.X\).Detach\(\), or compute it with frozen layers`
+		parts = append(parts, net.Forward(b.X))   // want `parts keeps the history of net.Forward\(b.X\) of every iteration, and is only read; keep net.Forward\(b.X\).Detach\(\), or compute it with frozen layers`
 		loss := nn.MSELoss(net.Forward(b.X), b.Y) // want `net.Forward\(b.X\) keeps what a gradient needs`
-		byIndex[i] = loss // want `byIndex keeps the history of loss`
+		byIndex[i] = loss                         // want `byIndex keeps the history of loss`
 		loss = loss.Detach()
 		cut = append(cut, loss)
 		classes = append(classes, net.Forward(b.X).ArgMax(1)) // want `net.Forward\(b.X\) keeps what a gradient needs`

@@ -155,7 +155,7 @@ func (m *meter) Add(x *tensor.Tensor) {
 	m.total += x.Norm().Item() // want `AT012`
 }
 
-// A wait for one tensor and a read of another are two findings; of the same tensor, one.
+// A wait and a read are two findings, as each has to go; of the same tensor, one, if nobody looks at the error.
 
 func waits(xs []*tensor.Tensor, opt *optim.Optimizer) (sum float64, err error) {
 	for _, x := range xs {
@@ -169,9 +169,16 @@ func waits(xs []*tensor.Tensor, opt *optim.Optimizer) (sum float64, err error) {
 	for _, x := range xs {
 		loss := x.Norm()
 		opt.Minimize(loss)
-		if err := loss.Wait(); err != nil {
+		if err := loss.Wait(); err != nil { // want `AT009`
 			return 0, err
 		}
+		sum += loss.Item() // want `AT001`
+	}
+	for _, x := range xs {
+		loss := x.Norm()
+		opt.Minimize(loss)
+		_ = loss.Wait()
+		opt.ZeroGrad()
 		sum += loss.Item() // want `AT001`
 	}
 	return sum, nil
