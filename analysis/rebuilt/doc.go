@@ -11,6 +11,14 @@
 // outside of loops, too, in a function that defines an operation which nobody has after the
 // function has returned.
 //
+// Two things of our library are built to last, and lose what they know if they are made anew. The rule
+// reports
+//
+//   - a loader that shuffles and is made in each epoch, with the same seed: its order depends on that and
+//     on how many epochs it has had, so all epochs have the same one;
+//   - an optimiser that is made for one step, in a loop or in a function that a loop calls: moments begin
+//     anew in each step. SGD without options has none.
+//
 // WRONG
 //
 //	for _, x := range xs {
@@ -30,7 +38,9 @@
 //     mention what the loop makes or changes, directly or through functions of the package;
 //   - graphs to which the loop may add;
 //   - calls under a condition, which may fill a cache;
-//   - loops around loops, as over models.
+//   - loops around loops, as over models;
+//   - loaders and optimisers for models that are made in the loop, too, and those that are used for
+//     several epochs or steps.
 //
 // Missed: what to build, if a call computes it.
 //

@@ -18,6 +18,14 @@ var rule = &lint.Rule{ID: "AT034", Package: "rebuilt", Doc: doc, Check: check}
 
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
+		for _, c := range f.Calls {
+			if l, lost := anew(p.Package, c); l != nil {
+				p.Report(lint.Warning, analysis.Diagnostic{
+					Pos: c.Expr.Pos(), End: c.Expr.End(), Related: l.Related(),
+					Message: types.ExprString(c.Expr.Fun) + " " + lost + "; make it once, before the loop",
+				})
+			}
+		}
 		for _, r := range rebuilds(f) {
 			d := analysis.Diagnostic{Pos: r.Call.Expr.Pos(), End: r.Call.Expr.End(), Message: types.ExprString(r.Call.Expr.Fun)}
 			if r.Loop != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -18,3 +19,17 @@ type Loader struct{ _ int }
 
 func (l *Loader) All() iter.Seq2[Batch, error]                           { return nil }
 func (l *Loader) AllContext(ctx context.Context) iter.Seq2[Batch, error] { return nil }
+
+type Dataset[X, Y device.Element] interface {
+	Len() int
+	At(i int, x []X, y []Y) error
+}
+
+type Options struct {
+	Shuffle bool
+	Seed    uint64
+}
+
+func NewLoader[X, Y device.Element](set Dataset[X, Y], batch int, options ...Options) *Loader {
+	return nil
+}

@@ -19,3 +19,8 @@ func (o *Optimizer) SetRate(to float64) {}
 func (o *Optimizer) Minimize(loss *tensor.Tensor) {}
 func (o *Optimizer) Step()                        {}
 func (o *Optimizer) ZeroGrad()                    {}
+
+// AdamOptions are the options of Adam.
+type AdamOptions struct{}
+
+func Adam(params []*nn.Param, rate float64, options ...AdamOptions) *Optimizer { return nil }
