@@ -13,6 +13,9 @@
 //   - calls of functions of the package that only make a tensor of their operands, under the same
 //     condition; methods and closures count, if the loop doesn't change the fields and variables that
 //     they use;
+//   - inverses, decompositions, sorts and the like of what nothing in the package changes in the loop, also if
+//     it comes from functions of the package or from behind an interface, and if they are in a method that
+//     the loop calls;
 //   - conversions, by As, of a tensor that the loop does not change;
 //   - tensors that a function makes of a list in a field or a variable of the package that is set once,
 //     if a loop calls the function;

@@ -38,6 +38,12 @@ func check(p *lint.Pass) {
 			}
 		}
 		for _, c := range f.Calls {
+			if l := solved(f.Package, c); l != nil {
+				p.Report(lint.Warning, analysis.Diagnostic{
+					Pos: c.Expr.Pos(), End: c.Expr.End(), Related: l.Related(),
+					Message: types.ExprString(c.Expr) + " computes the same in each call, and a loop calls " + f.Name + "; compute it once, and keep it",
+				})
+			}
 			if l := stepped(f.Package, c); l != nil {
 				p.Report(lint.Warning, analysis.Diagnostic{
 					Pos: c.Expr.Pos(), End: c.Expr.End(), Related: l.Related(),
@@ -162,7 +168,7 @@ func converts(pkg *blocking.Package, c *blocking.Call) bool {
 
 // isSameWork reports whether c does the same in each iteration of l.
 func isSameWork(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
-	return sites.IsSame(pkg, c.Expr, l)
+	return sites.IsSame(pkg, c.Expr, l) || isCostly(c) && !c.IsFunc("Tensor.MatMul") && sites.IsSteady(pkg, c.Expr, l)
 }
 
 // isBeginning reports whether c makes the first value of a variable in each iteration of l, and the

@@ -35,6 +35,21 @@ func stepped(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	return callingLoop(pkg, c.In, 0)
 }
 
+// solved returns the loop in whose iterations c's function is called, and c inverts, decomposes or sorts the same each
+// time; or nil.
+//
+//	func (f *filter) gain(x *tensor.Tensor) *tensor.Tensor { return f.cov.Inverse().MatMul(x) }
+func solved(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
+	if c.Away || c.API.Kind != tensorapi.Op || c.Lib != tensorapi.Ours() || !isCostly(c) || c.IsFunc("Tensor.MatMul") || c.In.Lit != nil || sites.Innermost(pkg, c) != nil ||
+		pkg.GuardOf(c.In, c.Expr.Pos(), nil) != blocking.Always || c.In.Outermost().Contains(blocking.TellsTime) {
+		return nil
+	}
+	if l := callingLoop(pkg, c.In, 0); l != nil && sites.IsSteady(pkg, c.Expr, l) {
+		return l
+	}
+	return nil
+}
+
 // isFixed reports whether e, in f, is the same in all calls of f: it consists of constants, and of fields of the
 // receiver and variables of the package that are set once.
 func isFixed(pkg *blocking.Package, f *blocking.Func, e ast.Expr) bool {
