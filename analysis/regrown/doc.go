@@ -30,7 +30,8 @@
 //
 // An element or a row that SetIndex changes costs a copy of the whole tensor, too. It is reported if the
 // copy takes the tensor's place, in each iteration, at another place in the tensor each time. Parts
-// larger than an element are reported if the loop does nothing else with the tensor.
+// larger than an element are reported if the loop does nothing else with the tensor, but to take the same
+// part of it and add to that.
 //
 // Silent: loops that keep what there is after each iteration, or begin anew now and then; loops of at
 // most four iterations; windows that drop as much as is added; calls under conditions that rarely hold;

@@ -72,7 +72,7 @@ func changesPart(pkg *blocking.Package, c *blocking.Call) (l *blocking.Loop, wha
 		if !c.IsFunc("Tensor.SetIndex") {
 			break
 		}
-		d := pkg.Calls[syntax.AsCall(e)]
+		d := pkg.Calls[syntax.AsCall(pkg.OnlyValue(e))]
 		if d == nil || d.Callee == nil || d.API.Kind == tensorapi.Unknown || slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return blocking.IsTensor(pkg.Info.TypeOf(e)) }) {
 			return nil, "" // of values on the device
 		}
@@ -90,12 +90,56 @@ func changesPart(pkg *blocking.Package, c *blocking.Call) (l *blocking.Loop, wha
 		switch {
 		case isElement:
 			return l, "element; change the elements on the host, or all at once with ScatterAdd"
+		case !isKept(pkg, v, c, l) && onlyGrows(pkg, v, c, l) && addsTo(pkg, c):
+			return l, "part, to which it adds; add all at once with IndexAdd or ScatterAdd"
 		case !isKept(pkg, v, c, l) && onlyGrows(pkg, v, c, l):
 			return l, "part; collect the parts in a list and Stack them after the loop, or set all at once with IndexCopy"
 		}
 		break
 	}
 	return nil, ""
+}
+
+// addsTo reports whether the part that c sets is computed from the same part.
+func addsTo(pkg *blocking.Package, c *blocking.Call) bool {
+	return slices.ContainsFunc(c.In.Calls, func(d *blocking.Call) bool { return d.Lib == tensorapi.Ours() && isSamePart(pkg, d, c) })
+}
+
+// isSamePart reports whether d takes the part of a tensor that c, a call of SetIndex, sets:
+//
+//	x = x.SetIndex(x.Index(part).Add(y), part)
+//	x = x.SetIndex(x.Row(i).Add(y), tensor.At(i))
+func isSamePart(pkg *blocking.Package, d, c *blocking.Call) bool {
+	at := c.Expr.Args[1:]
+	if !c.IsFunc("Tensor.SetIndex") || !isIn(pkg, d, c.Expr.Args[0]) || len(d.Operand(tensorapi.Recv)) != 1 ||
+		types.ExprString(d.Operand(tensorapi.Recv)[0]) != types.ExprString(c.Operand(tensorapi.Recv)[0]) {
+		return false
+	}
+	same := func(x, y ast.Expr) bool { return types.ExprString(x) == types.ExprString(y) }
+	if d.IsFunc("Tensor.Index") {
+		return slices.EqualFunc(d.Expr.Args, at, same)
+	}
+	one := pkg.Calls[syntax.AsCall(pkg.OnlyValue(at[0]))]
+	return d.IsFunc("Tensor.Row") && len(at) == 1 && one != nil && one.Callee.Name() == "At" && slices.EqualFunc(d.Expr.Args, one.Expr.Args, same)
+}
+
+// isIn reports whether d is a part of e, or of the only value of a variable that e alone uses.
+func isIn(pkg *blocking.Package, d *blocking.Call, e ast.Expr) bool {
+	in := func(n ast.Node) bool { return e.Pos() <= n.Pos() && n.End() <= e.End() }
+	assign, ok := d.Value().Parent().Node().(*ast.AssignStmt)
+	if in(d.Expr) || !ok || len(assign.Lhs) != 1 {
+		return in(d.Expr)
+	}
+	v := pkg.Variable(assign.Lhs[0])
+	if v == nil || v.IsField() || len(pkg.Defs[v]) != 1 {
+		return false
+	}
+	for use := range pkg.UsesOf(v, d.In) {
+		if !syntax.IsTarget(use) && !in(use.Node()) {
+			return false
+		}
+	}
+	return true
 }
 
 // isOneIndex reports whether e makes a tensor of one number.
@@ -395,7 +439,7 @@ func onlyGrows(pkg *blocking.Package, v *types.Var, c *blocking.Call, l *blockin
 			continue
 		}
 		if sel, ok := parent.Node().(*ast.SelectorExpr); ok && sel.X == use.Node() {
-			if call, ok := parent.Parent().Node().(*ast.CallExpr); ok && pkg.Calls[call] != nil && (pkg.Calls[call].API.Kind == tensorapi.Meta || pkg.Calls[call] == c) {
+			if call, ok := parent.Parent().Node().(*ast.CallExpr); ok && pkg.Calls[call] != nil && (pkg.Calls[call].API.Kind == tensorapi.Meta || pkg.Calls[call] == c || isSamePart(pkg, pkg.Calls[call], c)) {
 				continue
 			}
 		}

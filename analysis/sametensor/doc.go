@@ -17,6 +17,8 @@
 //
 // It also reports
 //
+//   - comparisons of a variable or field with what it held before it was set to a result, also by a
+//     function of the package, and of one element of a list with the next, or of the first with the last;
 //   - comparisons of the same part of two variables, such as a[i] == b[i] and before.w != after.w, and
 //     slices.Equal and maps.Equal of two variables: who asks that wants to know whether values have
 //     stayed the same;

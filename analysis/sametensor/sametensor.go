@@ -59,7 +59,7 @@ func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused, answer bool) 
 		report(p, lint.Warning, n, text+" compares the tensors in two values by identity")
 		return
 	}
-	if refused || !isTensor(p, x) || !isTensor(p, y) {
+	if !isTensor(p, x) || !isTensor(p, y) || refused && !areNeighbours(p.Package, x, y) {
 		return
 	}
 	severity := lint.Info
@@ -67,10 +67,10 @@ func compare(p *lint.Pass, n, x, y ast.Expr, text string, refused, answer bool) 
 	a, b := p.MadeBy(x), p.MadeBy(y)
 	switch {
 	case disjoint(a, b) || madeInside(p.Package, a, y) || madeInside(p.Package, b, x) || isCallOf(a, x) || isCallOf(b, y) ||
-		isNew(p.Package, x, y) || isNew(p.Package, y, x):
+		isNew(p.Package, x, y) || isNew(p.Package, y, x) || isReplaced(p.Package, n, x, y) || isReplaced(p.Package, n, y, x):
 		severity = lint.Warning
 		says = "compares two tensors that are never the same one"
-	case answer, isOfBefore(p.Package, n, x, y), isOfBefore(p.Package, n, y, x), correspond(p.Package, x, y), expected(p, n, x, y), isFound(p.Package, n, x, y), isFound(p.Package, n, y, x):
+	case answer, areNeighbours(p.Package, x, y), isOfBefore(p.Package, n, x, y), isOfBefore(p.Package, n, y, x), correspond(p.Package, x, y), expected(p, n, x, y), isFound(p.Package, n, x, y), isFound(p.Package, n, y, x):
 		severity = lint.Warning
 	}
 	report(p, severity, n, text+" "+says)
@@ -151,6 +151,79 @@ func isOfBefore(pkg *blocking.Package, n ast.Expr, field, old ast.Expr) bool {
 			return types.ExprString(e) == types.ExprString(sel.X)
 		})
 	})
+}
+
+// isReplaced reports whether old holds what now, a variable or field, held before it was always set to a new tensor: by
+// the function itself, or by a function of the package that is given the struct. The two are never the same one.
+//
+//	before := s.x
+//	s.step() // sets s.x
+//	if s.x == before {
+func isReplaced(pkg *blocking.Package, n ast.Node, now, old ast.Expr) bool {
+	d := pkg.Defs[pkg.Local(old)]
+	v := pkg.Variable(now)
+	cur, found := pkg.Cursor(n.Pos())
+	if !found || v == nil || len(d) != 1 || d[0].Kind != blocking.DefValue || types.ExprString(d[0].Value) != types.ExprString(ast.Unparen(now)) {
+		return false
+	}
+	f := pkg.FuncAt(cur)
+	if f == nil || d[0].In != f || meansHandles(f.Name) {
+		return false
+	}
+	fl := f.Flow()
+	here := fl.BlockAt(n.Pos())
+	between := func(pos token.Pos) bool {
+		return d[0].Pos < pos && pos < n.Pos() && here >= 0 && fl.BlockAt(pos) >= 0 && fl.Dominates(fl.BlockAt(pos), here)
+	}
+	replaces := false
+	for _, e := range pkg.Defs[v] {
+		isNew := e.Kind == blocking.DefValue && e.Index == 0 && isComputed(pkg, e.Value)
+		switch {
+		case e.In == f && d[0].Pos < e.Pos && e.Pos < n.Pos():
+			if !isNew {
+				return false
+			}
+			replaces = replaces || between(e.Pos)
+		case e.In == nil || e.In == f || e.In.Lit != nil || !v.IsField():
+		case slices.ContainsFunc(f.Calls, func(c *blocking.Call) bool {
+			sel, ok := ast.Unparen(now).(*ast.SelectorExpr)
+			return ok && c.Target == e.In && !c.Away && between(c.Expr.Pos()) && slices.ContainsFunc(c.AllOperands(), func(o ast.Expr) bool {
+				return types.ExprString(o) == types.ExprString(sel.X)
+			})
+		}):
+			if !isNew {
+				return false
+			}
+			there := e.In.Flow()
+			replaces = replaces || len(there.Conditions(there.BlockAt(e.Pos))) == 0
+		}
+	}
+	return replaces
+}
+
+// isComputed reports whether e is the result of an operation, which is always a new tensor.
+func isComputed(pkg *blocking.Package, e ast.Expr) bool {
+	c := pkg.Calls[syntax.AsCall(e)]
+	return c != nil && c.API.Kind == tensorapi.Op && c.Lib == tensorapi.Ours() && !blocking.IsForward(c)
+}
+
+// areNeighbours reports whether x and y are the first and the last element of one list, or one element and the next.
+// Who compares these asks whether the values have changed from one to the other.
+//
+//	if history[0] == history[len(history)-1] {
+func areNeighbours(pkg *blocking.Package, x, y ast.Expr) bool {
+	a, ok := ast.Unparen(x).(*ast.IndexExpr)
+	b, isIndex := ast.Unparen(y).(*ast.IndexExpr)
+	if !ok || !isIndex || pkg.Variable(a.X) == nil || types.ExprString(a.X) != types.ExprString(b.X) || syntax.IsMap(pkg.Info.TypeOf(a.X)) {
+		return false
+	}
+	cur, found := pkg.Cursor(x.Pos())
+	if !found || pkg.FuncAt(cur) == nil || meansHandles(pkg.FuncAt(cur).Outermost().Name) {
+		return false
+	}
+	i, j, last := types.ExprString(a.Index), types.ExprString(b.Index), "len("+types.ExprString(a.X)+") - "
+	return i == "0" && j == last+"1" || j == "0" && i == last+"1" || i == last+"1" && j == last+"2" || j == last+"1" && i == last+"2" ||
+		j == i+" - 1" || i == j+" - 1" || j == i+" + 1" || i == j+" + 1"
 }
 
 // isFound reports whether elem is what a loop goes through, wanted is a tensor that the function is given, and the
@@ -509,7 +582,7 @@ func part(pkg *blocking.Package, e ast.Expr, depth int) (v *types.Var, path stri
 			if d[0].Kind == blocking.DefValue && d[0].Index == 0 {
 				return part(pkg, value, depth+1)
 			}
-		case *ast.Ident, *ast.SelectorExpr:
+		case *ast.Ident, *ast.SelectorExpr, *ast.CallExpr:
 			if d[0].Kind != blocking.DefElem {
 				break
 			}
@@ -519,7 +592,13 @@ func part(pkg *blocking.Package, e ast.Expr, depth int) (v *types.Var, path stri
 			}
 			for c := range cur.Enclosing((*ast.RangeStmt)(nil)) {
 				key := syntax.OrNil(c.Node().(*ast.RangeStmt).Key)
-				v, path := part(pkg, d[0].Value, depth+1)
+				list := d[0].Value
+				if call := pkg.Calls[syntax.AsCall(list)]; call != nil { // an iterator over what it is given
+					if of := call.AllOperands(); len(of) == 1 {
+						list = of[0]
+					}
+				}
+				v, path := part(pkg, list, depth+1)
 				return v, path + "[" + types.ExprString(key) + "]"
 			}
 		}

@@ -59,3 +59,38 @@ func changed(x, y *tensor.Tensor, n int) (list []*tensor.Tensor) {
 	}
 	return list
 }
+
+// overlap adds to one part after the other.
+func overlap(frames *tensor.Tensor, size, hop, n int) *tensor.Tensor {
+	out := tensor.Zeros(n*hop + size)
+	for i := range n {
+		part := tensor.Range(i*hop, i*hop+size)
+		out = out.SetIndex(out.Index(part).Add(frames.Row(i)), part) // want `out is copied in each iteration to change one part, to which it adds; add all at once with IndexAdd or ScatterAdd`
+	}
+	for i := range n {
+		out = out.SetIndex(out.Row(i).Add(frames.Row(i)), tensor.At(i)) // want `part, to which it adds`
+	}
+	for i := range n {
+		before := out.Row(i)
+		out = out.SetIndex(before.Add(frames.Row(i)), tensor.At(i)) // want `part, to which it adds`
+	}
+	return out
+}
+
+// shifted takes another part than it sets, and follows uses the part for something else.
+func shifted(x *tensor.Tensor, n int) *tensor.Tensor {
+	for i := range n {
+		part := tensor.Range(i, i+2)
+		x = x.SetIndex(x.Index(tensor.Range(i+1, i+3)).Square(), part)
+	}
+	return x
+}
+
+func follows(x, y *tensor.Tensor, n int) *tensor.Tensor {
+	for i := range n {
+		before := x.Row(i)
+		x = x.SetIndex(before.Add(y), tensor.At(i))
+		y = y.Add(before)
+	}
+	return x
+}

@@ -10,5 +10,59 @@ func (s *swarm) step() { s.x = s.x.Add(s.v) }
 func (s *swarm) rests() bool {
 	before := s.x
 	s.step()
-	return s.x == before // want `s.x == before compares two tensors by identity, not by value`
+	return s.x == before // want `s.x == before compares two tensors that are never the same one`
+}
+
+// settled leaves when a step has changed nothing.
+func (s *swarm) settled(n int) bool {
+	for range n {
+		before := s.x
+		s.step()
+		if s.x == before { // want `s.x == before compares two tensors that are never the same one`
+			return true
+		}
+	}
+	return false
+}
+
+func fixed(x *tensor.Tensor, n int) int {
+	for i := range n {
+		old := x
+		x = x.Square()
+		if x == old { // want `x == old compares two tensors that are never the same one`
+			return i
+		}
+	}
+	return n
+}
+
+// A step that may leave the tensor as it is.
+func (s *swarm) drift(by *tensor.Tensor) {
+	if by != nil {
+		s.v = s.v.Add(by)
+	}
+}
+
+func (s *swarm) drifts(by *tensor.Tensor) bool {
+	before := s.v
+	s.drift(by)
+	if s.v == before { // want `s.v == before compares two tensors by identity, not by value`
+		return false
+	}
+	return true
+}
+
+func clipped(x *tensor.Tensor, n int, clip func(*tensor.Tensor) *tensor.Tensor) bool {
+	old := x
+	x = clip(x)
+	return x == old // want `x == old compares two tensors by identity, not by value`
+}
+
+func constant(history []*tensor.Tensor) bool {
+	for i := 1; i < len(history); i++ {
+		if history[i] != history[i-1] { // want `history\[i\] != history\[i - 1\] compares two tensors by identity`
+			return false
+		}
+	}
+	return history[0] == history[len(history)-1] // want `compares two tensors by identity`
 }

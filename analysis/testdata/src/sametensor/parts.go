@@ -1,6 +1,7 @@
 package sametensor
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -156,4 +157,26 @@ func distinct(list []*tensor.Tensor) []*tensor.Tensor {
 func equalAll(a, b layer, p, q [2]*tensor.Tensor) bool {
 	return a == b && // want `a == b compares the tensors in two values by identity`
 		p != q // want `p != q compares the tensors in two values by identity`
+}
+
+type named map[string]*tensor.Tensor
+
+func (n named) sorted() iter.Seq2[string, *tensor.Tensor] { return maps.All(n) }
+
+func differences(a, b named) (list []string) {
+	for name, x := range a.sorted() {
+		y, ok := b[name]
+		switch {
+		case !ok:
+		case x == y: // want `x == y compares two tensors by identity, not by value`
+			continue
+		}
+		list = append(list, name)
+	}
+	for name, x := range maps.All(a) {
+		if x != b[name] { // want `x != b\[name\] compares two tensors by identity`
+			list = append(list, name)
+		}
+	}
+	return list
 }

@@ -10,7 +10,7 @@ func (s *swarm) step() { s.x = s.x.Add(s.v) }
 func (s *swarm) rests() bool {
 	before := s.x
 	s.step()
-	return s.x == before // want `s.x == before compares two tensors by identity, not by value`
+	return s.x == before // want `s.x == before compares two tensors that are never the same one`
 }
 
 func (s *swarm) sharesHandle() bool {
