@@ -72,7 +72,7 @@ func (t *fortune) variable(v *types.Var, f *Func) Fate {
 		known = Escapes
 	}
 	switch {
-	case t.Params[v].Of != nil && !IsTensor(v.Type()):
+	case t.Params[v].Of != nil && !IsState(v.Type()):
 		known = Escapes // the caller has the list
 	case isNamedResult(t.Package, v, f):
 		known = Escapes
@@ -85,6 +85,20 @@ func (t *fortune) variable(v *types.Var, f *Func) Fate {
 		known |= t.value(cur)
 	}
 	return known
+}
+
+// IsState reports whether t is a tensor, or a struct of tensors and nothing else, as the state of a recurrent network.
+func IsState(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Struct)
+	if IsTensor(t) || !ok {
+		return IsTensor(t)
+	}
+	for f := range s.Fields() {
+		if !IsTensor(f.Type()) {
+			return false
+		}
+	}
+	return s.NumFields() > 0
 }
 
 // UsesInPackage yields the identifiers that refer to v, a field or variable of the package. The keys of
@@ -139,7 +153,7 @@ func (t *fortune) value(cur inspector.Cursor) Fate {
 		case *ast.BinaryExpr, *ast.ExprStmt:
 			return 0
 		case *ast.CompositeLit:
-			if !IsTensors(t.Info.TypeOf(n)) {
+			if !IsTensors(t.Info.TypeOf(n)) && !IsState(t.Info.TypeOf(n)) {
 				return Escapes
 			}
 		case *ast.CallExpr:
@@ -222,7 +236,7 @@ func (t *fortune) stored(lhs ast.Expr, at inspector.Cursor) Fate {
 	switch {
 	case isBlank(lhs) || v == t.of || v != nil && !t.HoldsTensors(v.Type()):
 		return 0
-	case v == nil || v.IsField() || v.Parent() == t.Pass.Pkg.Scope() || !IsTensors(v.Type()):
+	case v == nil || v.IsField() || v.Parent() == t.Pass.Pkg.Scope() || !IsTensors(v.Type()) && !IsState(v.Type()):
 		return Escapes
 	}
 	f := t.FuncAt(at)

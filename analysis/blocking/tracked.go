@@ -382,7 +382,7 @@ func (h *historian) call(c *Call, i int) Lineage {
 	case tensorapi.Op:
 		l := h.union(c.Expr.Args, c.In)
 		switch {
-		case IsForward(c):
+		case IsForward(c) || isLayer(h.Package, c):
 			l = l.union(h.holder(c.Operand(tensorapi.Recv)[0], c.In))
 		case isGrad(c):
 			l.Yes = l.Yes || h.seed == nil
@@ -508,6 +508,13 @@ func (pkg *Package) RootOf(e ast.Expr, depth int) (v *types.Var, whole bool) {
 
 // IsForward recognises the call of a layer's Forward method through the interface nn.Module.
 func IsForward(c *Call) bool { return strings.HasSuffix(c.API.Name, "/nn.Module).Forward") }
+
+// isLayer recognises methods of a layer of the library, by its own type, that compute with its parameters: Run of a
+// recurrent network.
+func isLayer(pkg *Package, c *Call) bool {
+	recv := c.Callee.Signature().Recv()
+	return recv != nil && len(c.Operand(tensorapi.Recv)) == 1 && !types.IsInterface(recv.Type()) && strings.HasSuffix(c.Callee.Pkg().Path(), "/nn") && syntax.HasMethod(pkg.Pass.Pkg, recv.Type(), []string{"Params"})
+}
 
 // isGrad recognises tensor.Grad, whose results can be differentiated again.
 func isGrad(c *Call) bool { return strings.HasSuffix(c.API.Name, "/tensor.Grad") }

@@ -36,6 +36,8 @@
 //     GAN when its critic is trained. Of several steps in a function, the one counts that is given the
 //     loss. A network that stands between the loss and the one that is
 //     trained has to be differentiated;
+//   - networks that a loss trains and that are a part of its target: what they compute of the next state
+//     is added to a reward, and the sum is what the loss compares with;
 //   - fields of a module with the tag nn:"-", by Forward of the module;
 //   - networks that the package trains, or has made a frozen copy of, where a loop over data only reads values from what they
 //     compute. Beside the history that costs, Dropout is at work there.

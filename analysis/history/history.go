@@ -45,6 +45,8 @@ func message(k keeping) string {
 		return "gradients go through " + part + ", but " + k.Kept + " only follows another network; use nn.Frozen(" + k.Kept + ")"
 	case untraining:
 		return "gradients go through " + k.Kept + ", but the step doesn't train it; use " + part + ".Detach(), or nn.Frozen(" + k.Kept + ")"
+	case aiming:
+		return "gradients go through " + part + ", which is a part of what " + k.Kept + " is to predict; use Detach"
 	case excluding:
 		return "gradients go through " + part + ", but " + k.Kept + " is no part of what is trained; use nn.Frozen(" + k.Kept + ")"
 	case evaluating:

@@ -44,11 +44,11 @@ func keepings(pkg *blocking.Package) []keeping {
 				continue
 			}
 			switch shared := v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope(); {
-			case blocking.IsTensor(v.Type()) && shared:
+			case blocking.IsState(v.Type()) && shared:
 				if k, ok := carriedByCalls(pkg, v, d); ok {
 					list = append(list, k)
 				}
-			case blocking.IsTensor(v.Type()):
+			case blocking.IsState(v.Type()):
 				if k, ok := carried(pkg, v, d); ok && !slices.ContainsFunc(list, func(s keeping) bool { return s.Pos <= k.Pos && k.Pos < s.End }) {
 					list = append(list, k)
 				}
@@ -202,11 +202,11 @@ func carried(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool
 			continue
 		}
 		if pkg.OverParts(l) || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
-			return pkg.Contains(l, d.In, d.Pos) && (d.Kind != blocking.DefValue || !pkg.Continues(d.Value, d.Index, d.In, v))
+			return pkg.Contains(l, d.In, d.Pos) && (d.Kind != blocking.DefValue || !continues(pkg, v, d))
 		}) {
 			break
 		}
-		if isPlainSum(pkg, v, d) && !beginsTracked(pkg, v, l) || !pkg.HistoryOf(d.Value, d.Index, d.In) || ofParts(pkg, d, l) || pkg.FateOf(v, d.In) != 0 {
+		if isPlainSum(pkg, v, d) && !beginsTracked(pkg, v, l) || !computesHistory(pkg, v, d) || ofParts(pkg, d, l) || pkg.FateOf(v, d.In) != 0 {
 			break
 		}
 		return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, l}, true
@@ -218,7 +218,7 @@ func carried(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool
 //
 //	func (d *decoder) next(x *tensor.Tensor) { d.state = d.cell.Forward(x, d.state) }
 func carriedByCalls(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool) {
-	if !v.IsField() || d.In.Lit != nil || !pkg.Continues(d.Value, d.Index, d.In, v) || isPlainSum(pkg, v, d) || !pkg.HistoryOf(d.Value, d.Index, d.In) ||
+	if !v.IsField() || d.In.Lit != nil || !continues(pkg, v, d) || isPlainSum(pkg, v, d) || !computesHistory(pkg, v, d) ||
 		detaches(pkg, v) || pkg.FateOf(v, d.In) != 0 {
 		return keeping{}, false
 	}
@@ -234,6 +234,14 @@ func carriedByCalls(pkg *blocking.Package, v *types.Var, d blocking.Def) (keepin
 		return keeping{}, false
 	}
 	return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, nil}, true
+}
+
+// continues reports whether d computes what it assigns to v from v. Of a struct it asks what its tensors are made of.
+func continues(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
+	if blocking.IsTensor(v.Type()) {
+		return pkg.Continues(d.Value, d.Index, d.In, v)
+	}
+	return dependsOn(pkg, d.Value, v, make(map[*types.Var]bool)) && !detaches(pkg, v)
 }
 
 // fieldAt returns the expression of the field v to which d assigns, or something that is none.
@@ -661,5 +669,6 @@ const (
 	untraining                    // computed by a network that the step of training doesn't train, and differentiated
 	excluding                     // computed by a network whose parameters a tag keeps out of training
 	evaluating                    // computed by a network in training, and only read
+	aiming                        // computed for the target of a loss by the network that the loss trains
 	holding                       // put into a field of which values are read, of a struct that is kept
 )

@@ -21,7 +21,7 @@ import (
 // The state is a tensor or a struct of tensors, in a variable or a field. What found has is left out.
 func rewound(pkg *blocking.Package, found []keeping) (list []keeping) {
 	for v, defs := range pkg.Defs {
-		if !isState(v.Type()) || pkg.Params[v].Of != nil && len(defs) == 0 || detaches(pkg, v) {
+		if !blocking.IsState(v.Type()) || pkg.Params[v].Of != nil && len(defs) == 0 || detaches(pkg, v) {
 			continue
 		}
 		for _, d := range defs {
@@ -34,20 +34,6 @@ func rewound(pkg *blocking.Package, found []keeping) (list []keeping) {
 		}
 	}
 	return list
-}
-
-// isState reports whether t is a tensor, or a struct of tensors and nothing else.
-func isState(t types.Type) bool {
-	s, ok := t.Underlying().(*types.Struct)
-	if blocking.IsTensor(t) || !ok {
-		return blocking.IsTensor(t)
-	}
-	for f := range s.Fields() {
-		if !blocking.IsTensor(f.Type()) {
-			return false
-		}
-	}
-	return s.NumFields() > 0
 }
 
 // detaches reports whether the package detaches what is in v, or what it assigns to v, somewhere.

@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
@@ -34,6 +35,10 @@ func untrained(pkg *blocking.Package, found []keeping) (list []keeping) {
 				continue
 			}
 			k := keeping{Pos: c.Expr.Pos(), End: c.Expr.End(), Kept: types.ExprString(net), Part: c.Expr}
+			if want := bootstraps(pkg, c, v); want != nil {
+				list = append(list, keeping{Kind: aiming, Pos: want.Expr.Pos(), End: want.Expr.End(), Kept: types.ExprString(net), Part: c.Expr})
+				continue
+			}
 			switch fate := pkg.FateAt(c.Value(), nil); {
 			case isExcluded(pkg, net) && !t.IsTrained(v):
 				k.Kind = excluding
@@ -49,6 +54,59 @@ func untrained(pkg *blocking.Package, found []keeping) (list []keeping) {
 		}
 	}
 	return list
+}
+
+// bootstraps returns the sum by which c, of the network in v, becomes a part of the target of a loss, if what the loss
+// compares with that comes from the same network, and the loss is differentiated; else nil. The rest of the target is
+// data: a reward. Gradients should change what is predicted, and not the target.
+//
+//	want := reward.Add(net.Forward(next).Max(1).MulScalar(gamma))
+//	opt.Minimize(nn.MSELoss(net.Forward(x).Pick(action), want))
+func bootstraps(pkg *blocking.Package, c *blocking.Call, v *types.Var) *blocking.Call {
+	for _, loss := range c.In.Calls {
+		if loss.Lib != tensorapi.Ours() || !strings.HasSuffix(loss.API.Name, "Loss") || len(loss.Expr.Args) < 2 || loss.API.Kind != tensorapi.Op {
+			continue
+		}
+		want := pkg.Calls[syntax.AsCall(pkg.OnlyValue(loss.Expr.Args[1]))]
+		if want == nil || !want.IsFunc("Tensor.Add") || len(want.Expr.Args) != 1 || !flowsTo(pkg, c, want.Expr, nil) {
+			continue
+		}
+		data := slices.ContainsFunc(want.AllOperands(), func(e ast.Expr) bool {
+			return !pkg.HasHistory(e, c.In) && !flowsTo(pkg, c, e, nil)
+		})
+		same := slices.ContainsFunc(c.In.Calls, func(d *blocking.Call) bool {
+			return d != c && isNetwork(d) && pkg.Variable(d.Operand(tensorapi.Recv)[0]) == v && flowsTo(pkg, d, loss.Expr.Args[0], nil)
+		})
+		if data && same && pkg.FateAt(loss.Value(), nil)&blocking.Differentiated != 0 {
+			return want
+		}
+	}
+	return nil
+}
+
+// flowsTo reports whether e is computed from the result of c, by operations and by way of variables that are set once,
+// and gradients go through.
+func flowsTo(pkg *blocking.Package, c *blocking.Call, e ast.Expr, seen map[*types.Var]bool) bool {
+	if seen == nil {
+		seen = make(map[*types.Var]bool)
+	}
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			d := pkg.Calls[n]
+			found = found || d == c
+			return !found && (d == nil || !isCut(d))
+		case *ast.Ident:
+			v := pkg.Local(n)
+			if v != nil && !seen[v] && len(pkg.Defs[v]) == 1 && pkg.Defs[v][0].Value != nil {
+				seen[v] = true
+				found = found || flowsTo(pkg, c, pkg.Defs[v][0].Value, seen)
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // isNetwork recognises calls of Forward of a network.
@@ -100,7 +158,7 @@ type trainings struct{ *blocking.Trainings }
 // and none of them has the network in v or a part of it. If it takes none, the functions count that call it.
 func (t *trainings) trainsOthers(c *blocking.Call, v *types.Var) bool {
 	root := t.Root(v)
-	if p := t.Params[root]; p.Of != nil && (p.Of.Lit != nil || ast.IsExported(p.Of.Name)) {
+	if p := t.Params[root]; p.Of != nil && (p.Of.Lit != nil || ast.IsExported(p.Of.Name)) && !t.IsTrained(v) {
 		return false // callers may pass a frozen one
 	}
 	if steps := t.stepsWith(c); len(steps) > 0 {

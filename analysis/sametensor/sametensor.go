@@ -160,45 +160,46 @@ func isOfBefore(pkg *blocking.Package, n ast.Expr, field, old ast.Expr) bool {
 //	s.step() // sets s.x
 //	if s.x == before {
 func isReplaced(pkg *blocking.Package, n ast.Node, now, old ast.Expr) bool {
-	d := pkg.Defs[pkg.Local(old)]
-	v := pkg.Variable(now)
+	was, v := pkg.Local(old), pkg.Variable(now)
 	cur, found := pkg.Cursor(n.Pos())
-	if !found || v == nil || len(d) != 1 || d[0].Kind != blocking.DefValue || types.ExprString(d[0].Value) != types.ExprString(ast.Unparen(now)) {
+	if !found || was == nil || v == nil || was == v || pkg.Params[was].Of != nil || len(pkg.Defs[was]) == 0 {
 		return false
 	}
 	f := pkg.FuncAt(cur)
-	if f == nil || d[0].In != f || meansHandles(f.Name) {
+	if f == nil || meansHandles(f.Name) || slices.ContainsFunc(pkg.Defs[was], func(d blocking.Def) bool {
+		return d.In != f || d.Kind != blocking.DefValue || types.ExprString(d.Value) != types.ExprString(ast.Unparen(now))
+	}) {
 		return false
 	}
 	fl := f.Flow()
 	here := fl.BlockAt(n.Pos())
-	between := func(pos token.Pos) bool {
-		return d[0].Pos < pos && pos < n.Pos() && here >= 0 && fl.BlockAt(pos) >= 0 && fl.Dominates(fl.BlockAt(pos), here)
-	}
-	replaces := false
-	for _, e := range pkg.Defs[v] {
-		isNew := e.Kind == blocking.DefValue && e.Index == 0 && isComputed(pkg, e.Value)
-		switch {
-		case e.In == f && d[0].Pos < e.Pos && e.Pos < n.Pos():
-			if !isNew {
-				return false
-			}
-			replaces = replaces || between(e.Pos)
-		case e.In == nil || e.In == f || e.In.Lit != nil || !v.IsField():
-		case slices.ContainsFunc(f.Calls, func(c *blocking.Call) bool {
-			sel, ok := ast.Unparen(now).(*ast.SelectorExpr)
-			return ok && c.Target == e.In && !c.Away && between(c.Expr.Pos()) && slices.ContainsFunc(c.AllOperands(), func(o ast.Expr) bool {
-				return types.ExprString(o) == types.ExprString(sel.X)
-			})
-		}):
-			if !isNew {
-				return false
-			}
-			there := e.In.Flow()
-			replaces = replaces || len(there.Conditions(there.BlockAt(e.Pos))) == 0
+	// last is where v was set for the last time before n, in the same iteration of the same loops.
+	last, isNew := token.NoPos, false
+	set := func(pos token.Pos, isNewThere bool) {
+		if pos < n.Pos() && pos > last {
+			there := fl.BlockAt(pos)
+			last, isNew = pos, isNewThere && here >= 0 && there >= 0 && fl.Dominates(there, here) && !slices.ContainsFunc(fl.Loops, func(l *blocking.Loop) bool { return l.Blocks[here] != l.Blocks[there] })
 		}
 	}
-	return replaces
+	for _, e := range pkg.Defs[v] {
+		value := e.Kind == blocking.DefValue && e.Index == 0 && isComputed(pkg, e.Value)
+		if e.In == f {
+			set(e.Pos, value)
+			continue
+		}
+		sel, ok := ast.Unparen(now).(*ast.SelectorExpr)
+		if e.In == nil || e.In.Lit != nil || !v.IsField() || !ok {
+			continue
+		}
+		there := e.In.Flow()
+		always := len(there.Conditions(there.BlockAt(e.Pos))) == 0
+		for _, c := range f.Calls {
+			if c.Target == e.In && !c.Away && slices.ContainsFunc(c.AllOperands(), func(o ast.Expr) bool { return types.ExprString(o) == types.ExprString(sel.X) }) {
+				set(c.Expr.Pos(), value && always)
+			}
+		}
+	}
+	return isNew && !slices.ContainsFunc(pkg.Defs[was], func(d blocking.Def) bool { return last < d.Pos && d.Pos < n.Pos() })
 }
 
 // isComputed reports whether e is the result of an operation, which is always a new tensor.
@@ -358,7 +359,22 @@ func meansHandles(name string) bool {
 //
 //	if seen[x.Round()] {
 func lookUp(p *lint.Pass, cur inspector.Cursor, n *ast.IndexExpr) {
-	if t := p.TypesInfo.TypeOf(n.X); t == nil || !syntax.IsMap(t) || !isTensor(p, n.Index) {
+	t := p.TypesInfo.TypeOf(n.X)
+	if t == nil || !syntax.IsMap(t) {
+		return
+	}
+	if lit, ok := ast.Unparen(p.OnlyValue(n.Index)).(*ast.CompositeLit); ok && hasTensors(p, n.Index) && cur.ParentEdgeKind() != edge.AssignStmt_Lhs {
+		for _, e := range lit.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				e = kv.Value
+			}
+			if isTensor(p, e) && isUnknownElsewhere(p.Package, e) {
+				report(p, lint.Warning, n, types.ExprString(n)+" looks for a key with a tensor that was just made, and so is in no key of a map")
+				return
+			}
+		}
+	}
+	if !isTensor(p, n.Index) {
 		return
 	}
 	if isSet := cur.ParentEdgeKind() == edge.AssignStmt_Lhs; isSet && !isCallOf(p.MadeBy(n.Index), n.Index) || !isUnknownElsewhere(p.Package, n.Index) {

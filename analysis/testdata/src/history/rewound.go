@@ -197,3 +197,72 @@ func accuracy(net nn.Module, xs, ys []*tensor.Tensor) (right []*tensor.Tensor) {
 	}
 	return right
 }
+
+// A state of several tensors that only chooses: no gradient goes through it.
+func (r *reader) babble(x *tensor.Tensor, n int) []int64 {
+	opt := optim.SGD(r.cell.Params(), 0.1)
+	opt.ZeroGrad()
+	m := memory{tensor.Zeros(8), tensor.Zeros(8)}
+	var out []*tensor.Tensor
+	for range n {
+		y, next := r.both(x, m)
+		m = next // want `m keeps the history of every iteration before, and nothing is differentiated through it`
+		x = y.ArgMax(0)
+		out = append(out, x)
+	}
+	return tensor.Concat(0, out...).Int64s()
+}
+
+func (r *reader) listen(x *tensor.Tensor) int64 {
+	y, next := r.both(x, r.last)
+	r.last = next // want `last keeps the history of every call before`
+	return y.ArgMax(0).ItemInt()
+}
+
+// unroll differentiates through the states of all steps, once.
+func (r *reader) unroll(xs []*tensor.Tensor, m memory) {
+	sum := tensor.Zeros()
+	for _, x := range xs {
+		y, next := r.both(x, m)
+		m = next
+		sum = sum.Add(y.Mean())
+	}
+	r.opt.Minimize(sum)
+}
+
+func (r *reader) end(xs []*tensor.Tensor) memory {
+	m := memory{tensor.Zeros(8), tensor.Zeros(8)}
+	for _, x := range xs {
+		_, m = r.both(x, m) // the caller may differentiate
+	}
+	return m
+}
+
+// A target that the network itself is a part of.
+func (p *players) predict(x, next, reward *tensor.Tensor, gamma float64) {
+	opt := optim.SGD(p.judge.Params(), 0.1)
+	best := p.judge.Forward(next).Max(1)
+	want := reward.Add(best.MulScalar(gamma)) // want `gradients go through p.judge.Forward\(next\), which is a part of what p.judge is to predict; use Detach`
+	opt.Minimize(nn.MSELoss(p.judge.Forward(x).Max(1), want))
+
+	cut := reward.Add(p.judge.Forward(next).Max(1).Detach().MulScalar(gamma))
+	opt.Minimize(nn.MSELoss(p.judge.Forward(x).Max(1), cut))
+
+	opt.Minimize(nn.MSELoss(p.judge.Forward(x), p.judge.Forward(next))) // two views of one thing
+
+	own := reward.Add(p.maker.Forward(next).Detach())
+	opt.Minimize(nn.MSELoss(p.judge.Forward(x), own))
+}
+
+// Wasserstein trains both that it is given, so neither is frozen.
+func Wasserstein(maker, judge nn.Module, xs []*tensor.Tensor) {
+	make, hone := optim.SGD(maker.Params(), 0.1), optim.SGD(judge.Params(), 0.1)
+	for _, x := range xs {
+		fake := maker.Forward(tensor.Randn(8))
+		honed := judge.Forward(fake).Sub(judge.Forward(x)).Mean() // want `gradients go through maker, but the step doesn't train it; use fake.Detach`
+		hone.ZeroGrad()
+		honed.Backward()
+		hone.Step()
+		make.Minimize(judge.Forward(maker.Forward(tensor.Randn(8))).Mean())
+	}
+}

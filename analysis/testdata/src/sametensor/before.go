@@ -66,3 +66,44 @@ func constant(history []*tensor.Tensor) bool {
 	}
 	return history[0] == history[len(history)-1] // want `compares two tensors by identity`
 }
+
+func converge(a, x *tensor.Tensor, n int) *tensor.Tensor {
+	prev := x
+	for range n {
+		x = a.MatMul(x)
+		if x == prev { // want `x == prev compares two tensors that are never the same one`
+			break
+		}
+		prev = x
+	}
+	return x
+}
+
+func late(a, x *tensor.Tensor, n int) *tensor.Tensor {
+	prev := x
+	for range n {
+		if x == prev { // want `x == prev compares two tensors by identity, not by value`
+			break
+		}
+		prev = x
+		x = a.MatMul(x)
+	}
+	return x
+}
+
+type at struct {
+	x *tensor.Tensor
+	n int
+}
+
+func known(m map[at]float64, x *tensor.Tensor, n int) float64 {
+	k := at{x.Reshape(-1), n}
+	if v, ok := m[k]; ok { // want `m\[k\] looks for a key with a tensor that was just made`
+		return v
+	}
+	if v, ok := m[at{x, n}]; ok { // somebody may have put it there
+		return v
+	}
+	m[k] = 1
+	return 0
+}
