@@ -583,7 +583,11 @@ func IsAllowed(c *blocking.Call) bool {
 // tensors. It returns tensors, or numbers of which l makes tensors. Nothing can be enqueued before it
 // has answered.
 func isSimulated(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
-	call, ok := p.Cur.Parent().Node().(*ast.CallExpr)
+	at := p.Cur.Parent()
+	if x, ok := at.Node().(*ast.IndexExpr); ok && x.Index == p.Cur.Node() && !pkg.HoldsTensors(typeOf(pkg, x)) {
+		at = at.Parent() // what a list on the host has for it
+	}
+	call, ok := at.Node().(*ast.CallExpr)
 	if !ok || p.Use != Passed {
 		return false
 	}
@@ -642,21 +646,23 @@ func leadsOn(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	return false
 }
 
-// isTable reports whether l goes over sizes, makes its tensors by them, and prints one line for each: a table of few
-// lines, in which the size stands beside the values.
+// isTable reports whether l goes over sizes and makes its tensors by them, or over a map of networks, and prints one line
+// for each: a table of few lines, in which the size or the name stands beside the values.
 //
 //	for _, n := range sizes {
 //		fmt.Println(n, condition(tensor.Randn(n, n)).Item())
 //	}
 func isTable(pkg *blocking.Package, places []Place, l *blocking.Loop) bool {
 	s, ok := l.Stmt.(*ast.RangeStmt)
-	if !ok || s.Value == nil || len(places) == 0 || !isWhole(typeOf(pkg, s.X)) || pkg.Any(l, (*blocking.Call).Mutates) {
+	if !ok || s.Value == nil || len(places) == 0 || pkg.Any(l, (*blocking.Call).Mutates) {
 		return false
 	}
-	size := pkg.Variable(s.Value)
-	if size == nil || !pkg.Any(l, func(d *blocking.Call) bool {
+	label := pkg.Variable(s.Value)
+	if elem := syntax.ElementType(typeOf(pkg, s.X)); syntax.IsMap(typeOf(pkg, s.X)) && elem != nil && syntax.HasMethod(pkg.Pass.Pkg, elem, []string{"Forward"}) {
+		label = pkg.Variable(s.Key)
+	} else if !isWhole(typeOf(pkg, s.X)) || label == nil || !pkg.Any(l, func(d *blocking.Call) bool {
 		makes := d.API.Kind == tensorapi.Host || d.API.Kind == tensorapi.Draw || d.API.Kind == tensorapi.Unknown && d.Target != nil && d.Enqueues()
-		return makes && !d.TakesTensor() && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return pkg.Mentions(e, size) })
+		return makes && !d.TakesTensor() && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return pkg.Mentions(e, label) })
 	}) {
 		return false
 	}
@@ -665,9 +671,9 @@ func isTable(pkg *blocking.Package, places []Place, l *blocking.Loop) bool {
 			return false // one goes on from the other
 		}
 	}
-	return !slices.ContainsFunc(places, func(p Place) bool {
+	return label != nil && !slices.ContainsFunc(places, func(p Place) bool {
 		call := syntax.AsCall(nodeOf(p.Cur.Parent()))
-		return p.Use != Printed || call == nil || !slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return e != p.Cur.Node() && pkg.Mentions(e, size) })
+		return p.Use != Printed || call == nil || !slices.ContainsFunc(call.Args, func(e ast.Expr) bool { return e != p.Cur.Node() && pkg.Mentions(e, label) })
 	})
 }
 
@@ -838,29 +844,48 @@ func isWhole(t types.Type) bool {
 //	fmt.Print(words[token.ItemInt()], " ")
 //	x = model.Forward(token)
 func isSpoken(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool {
-	return becomesText(pkg, p) && isFed(pkg, e, l) && pkg.Any(l, showsAtOnce)
+	if !isFed(pkg, e, l) {
+		return false
+	}
+	text, ok := becomesText(pkg, p)
+	if !ok {
+		c := pkg.Calls[syntax.AsCall(nodeOf(p.Cur.Parent()))]
+		return c != nil && showsAtOnce(c) && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool {
+			v := pkg.Info.Types[e].Value
+			return v != nil && strings.Contains(v.String(), "%c")
+		})
+	}
+	switch n := text.Parent().Node().(type) {
+	case *ast.SendStmt:
+		return true
+	case *ast.CallExpr:
+		if fn := pkg.Variable(n.Fun); fn != nil && syntax.IsFunc(fn.Type()) && (pkg.Params[fn].Of != nil || fn.IsField()) {
+			return true
+		}
+	}
+	return pkg.Any(l, showsAtOnce)
 }
 
 // becomesText reports whether the value at p chooses a string, or a function makes one of it that doesn't format
-// numbers, as by an alphabet.
-func becomesText(pkg *blocking.Package, p Place) bool {
+// numbers, as by an alphabet. It returns where the string is.
+func becomesText(pkg *blocking.Package, p Place) (text inspector.Cursor, ok bool) {
 	for cur := range p.Cur.Enclosing() {
 		switch n := cur.Node().(type) {
 		case *ast.CallExpr:
 			if c := pkg.Calls[n]; c != nil && cur != p.Cur {
 				if _, prints := c.Printer(); prints || c.API.Kind != tensorapi.Unknown {
-					return false
+					return cur, false
 				}
 			}
-		case *ast.IndexExpr, *ast.Ident, *ast.ParenExpr, *ast.SelectorExpr:
+		case *ast.IndexExpr, *ast.Ident, *ast.ParenExpr, *ast.SelectorExpr, *ast.CompositeLit:
 		default:
-			return false
+			return cur, false
 		}
 		if basic, ok := typeOf(pkg, nodeOf(cur)).Underlying().(*types.Basic); ok && basic.Info()&types.IsString != 0 {
-			return true
+			return cur, true
 		}
 	}
-	return false
+	return p.Cur, false
 }
 
 // isFed reports whether l computes its next tensor from e, a variable, and doesn't train.

@@ -26,6 +26,14 @@ func babble(net nn.Module, l letters, x *tensor.Tensor, n int) {
 		x = net.Forward(x).ArgMax(0)
 		fmt.Print(string(rune(x.ItemInt())))
 	}
+	for range n {
+		x = net.Forward(x).ArgMax(0)
+		fmt.Printf("%c", rune(x.ItemInt()))
+	}
+	for range n {
+		x = net.Forward(x).ArgMax(0)
+		fmt.Printf("%d ", x.ItemInt()) // want `AT004`
+	}
 	for i := range n {
 		y := net.Forward(x.AddScalar(float64(i))).ArgMax(0)
 		fmt.Print(l.decode(y.Int64s())) // want `AT001`
@@ -42,6 +50,23 @@ func words(ctx context.Context, net nn.Module, x *tensor.Tensor, n int) iter.Seq
 				return
 			}
 			if id := x.ItemInt(); id == 0 || !yield(id, nil) {
+				return
+			}
+		}
+	}
+}
+
+func spelled(ctx context.Context, net nn.Module, l letters, x *tensor.Tensor) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		net := nn.Frozen(net)
+		for ctx.Err() == nil {
+			x = net.Forward(x).ArgMax(0)
+			id, err := x.ItemContext(ctx)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if !yield(l.decode([]int64{int64(id)}), nil) {
 				return
 			}
 		}
@@ -74,6 +99,17 @@ func exploreNext(g *guess, at *tensor.Tensor, measure func(x []float32) float64,
 	}
 }
 
+func exploreGrid(g *guess, grid [][]float32, at *tensor.Tensor, run func(x []float32) (float64, error), n int) {
+	for range n {
+		i := g.next(at)
+		y, err := run(grid[i])
+		if err != nil {
+			return
+		}
+		g.x = tensor.Concat(0, g.x, at.Row(i).MulScalar(y))
+	}
+}
+
 func exploreOwn(g *guess, at *tensor.Tensor, n int) (list []float32) {
 	for range n {
 		x := at.Row(g.next(at)).Square() // want `AT010`
@@ -95,6 +131,16 @@ func table(sizes []int) {
 	}
 	for _, n := range sizes {
 		fmt.Println(tensor.Randn(n, n).Norm().Item()) // want `AT004`
+	}
+}
+
+func compare(nets map[string]nn.Module, x *tensor.Tensor) {
+	for name, net := range nets {
+		fmt.Println(name, nn.Frozen(net).Forward(x).Norm().Item())
+	}
+	for name := range nets {
+		x = x.Square()
+		fmt.Println(name, x.Norm().Item()) // want `AT004`
 	}
 }
 
