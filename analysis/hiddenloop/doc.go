@@ -29,7 +29,8 @@
 //     the finding is at the read. So it is where the loop's function is given the function by its
 //     callers, who may give it others.
 //   - Another package calls a method of an interface in its loop. So it does with a method whose name
-//     says that it is called after each step or batch, like OnStep.
+//     says that it is called after each step or batch, like OnStep, and with a function literal that is
+//     converted to a type with such a method.
 //   - A method adds what it reads to a field, like a meter, and nobody in its package calls it.
 //   - A function takes one step of training and prints the loss, or adds it to a field.
 //   - The method is Forward of a module.

@@ -148,6 +148,9 @@ func parentOf(c *blocking.Call) ast.Expr {
 
 // computes reports whether c is an operation of our library on tensors alone, whose result depends on nothing else.
 func computes(c *blocking.Call) bool {
+	if c.Lib == tensorapi.Ours() && c.API.Kind == tensorapi.Op && isCostly(c) && c.In.Package.ResultsOf(c).Len() > 1 {
+		return true // a decomposition into several tensors
+	}
 	return c.Lib == tensorapi.Ours() && c.API.Kind == tensorapi.Op && blocking.IsTensor(c.In.Package.Info.TypeOf(c.Expr)) &&
 		!tensorapi.IsNumber(c.In.Package.Info.TypeOf(c.Expr)) && !blocking.IsForward(c)
 }

@@ -37,7 +37,8 @@
 // most four iterations; windows that drop as much as is added; calls under conditions that rarely hold;
 // methods that also use the field.
 //
-// Missed: tensors in elements of lists and in fields of fields; pieces that a function adds.
+// Missed: tensors in elements of lists and in fields of fields; pieces that a function adds which does more
+// than that.
 //
 // Fix: none. Where the list comes from is for the author to say.
 package regrown

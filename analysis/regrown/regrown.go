@@ -293,11 +293,8 @@ func joinedBy(pkg *blocking.Package, c *blocking.Call) []ast.Expr {
 		}
 		return c.Expr.Args[1:]
 	}
-	if c.Target == nil || len(c.Target.Body.List) != 1 || len(c.Target.Returns) != 1 || len(c.Target.Returns[0].Results) != 1 {
-		return nil
-	}
-	d := pkg.Calls[syntax.AsCall(c.Target.Returns[0].Results[0])]
-	if d == nil || !tensorapi.Joins(d.Callee) {
+	d := joinOf(pkg, c.Target)
+	if d == nil {
 		return nil
 	}
 	var list []ast.Expr
@@ -307,6 +304,32 @@ func joinedBy(pkg *blocking.Package, c *blocking.Call) []ast.Expr {
 		}
 	}
 	return list
+}
+
+// joinOf returns the only call in f that joins tensors, if f does nothing but return what that does, or one of its
+// operands before that, as where there is nothing yet; else nil.
+//
+//	if a == nil {
+//		return b
+//	}
+//	return tensor.Concat(0, a, b)
+func joinOf(pkg *blocking.Package, f *blocking.Func) (join *blocking.Call) {
+	if f == nil || len(f.Body.List) != len(f.Returns) || len(f.Parts()) != 1 {
+		return nil
+	}
+	for _, ret := range f.Returns {
+		if len(ret.Results) != 1 {
+			return nil
+		}
+		d := pkg.Calls[syntax.AsCall(ret.Results[0])]
+		switch {
+		case d != nil && tensorapi.Joins(d.Callee) && join == nil:
+			join = d
+		case pkg.Params[pkg.Local(ret.Results[0])].Of != f:
+			return nil
+		}
+	}
+	return join
 }
 
 // isNamed reports whether e is a variable, a field of one, an element of one, or what one points to.

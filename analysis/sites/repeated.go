@@ -21,7 +21,8 @@ import (
 //   - a method that adds what it reads to a field, like a meter;
 //   - the Forward of a module;
 //   - a function that takes a step of training and leaves the loop to its callers;
-//   - a method whose name says that it is called after each step, like OnStep.
+//   - a method whose name says that it is called after each step, like OnStep, and a literal that becomes a hook with
+//     such a method.
 
 // InLoop is the fact about a method of an interface that its package calls in each iteration of a loop, as it does
 // with hooks.
@@ -74,6 +75,8 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 	}
 	for _, g := range pkg.Funcs {
 		switch {
+		case loops[g] == nil && isHook(pkg, g) && !isTest(pkg, g):
+			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
 		case loops[g] != nil || called[g] || g.Lit != nil || g.Cyclic || !isOpen(g) || isTest(pkg, g):
 		case g.Sig.Recv() != nil && stepName.MatchString(g.Name):
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
@@ -86,6 +89,33 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 		}
 	}
 	return loops
+}
+
+// hookName matches the names of methods by which a function that is made a hook is called in each step.
+var hookName = regexp.MustCompile(`(?i)^(on|after|post|end)?_?(train)?_?(step|batch|iteration)_?(end|done|finished)?$`)
+
+// isHook reports whether f is a literal that becomes a hook by a conversion: the type has a method with the parameters
+// of f, whose name says that it is called in each step.
+//
+//	hooks.Func(func(e hooks.Event) { lowest = min(lowest, e.Loss.Item()) })
+func isHook(pkg *blocking.Package, f *blocking.Func) bool {
+	if f.Lit == nil {
+		return false
+	}
+	call, ok := f.Cur.Parent().Node().(*ast.CallExpr)
+	if !ok || !pkg.Info.Types[call.Fun].IsType() {
+		return false
+	}
+	named, ok := types.Unalias(pkg.Info.TypeOf(call.Fun)).(*types.Named)
+	if !ok || f.Sig.Results().Len() > 0 {
+		return false
+	}
+	for m := range named.Methods() {
+		if hookName.MatchString(m.Name()) && types.Identical(m.Signature().Params(), f.Sig.Params()) {
+			return true
+		}
+	}
+	return false
 }
 
 // isOpen reports whether others may call f, a declared function, many times. Nobody calls main and

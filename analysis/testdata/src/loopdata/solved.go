@@ -76,3 +76,12 @@ func filledAnew(buf []float32, fill func([]float32), n int) (ys []*tensor.Tensor
 	}
 	return ys
 }
+
+func projected(all *tensor.Tensor, xs []*tensor.Tensor) (ys []*tensor.Tensor) {
+	for _, x := range xs {
+		_, _, v := all.SVD() // want `all.SVD\(\) makes the same tensor in each iteration`
+		_, s, _ := x.SVD()
+		ys = append(ys, x.MatMul(v).Mul(s))
+	}
+	return ys
+}

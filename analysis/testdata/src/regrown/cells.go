@@ -94,3 +94,31 @@ func follows(x, y *tensor.Tensor, n int) *tensor.Tensor {
 	}
 	return x
 }
+
+func join(a, b *tensor.Tensor) *tensor.Tensor {
+	if a == nil {
+		return b
+	}
+	return tensor.Concat(0, a, b)
+}
+
+func joinedAll(xs []*tensor.Tensor) (all *tensor.Tensor) {
+	for _, x := range xs {
+		all = join(all, x) // want `all is copied in each iteration to grow by a piece`
+	}
+	return all
+}
+
+func paired(a, b *tensor.Tensor) *tensor.Tensor {
+	if a == nil {
+		return b.Add(b)
+	}
+	return tensor.Concat(0, a, b)
+}
+
+func pairedAll(xs []*tensor.Tensor) (all *tensor.Tensor) {
+	for _, x := range xs {
+		all = paired(all, x) // it does more than join
+	}
+	return all
+}
