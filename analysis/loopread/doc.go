@@ -58,8 +58,9 @@
 //     rest of an iteration, if the value only decides which iterations are skipped by continue;
 //   - loops over at most four things, and loops that leave after the read;
 //   - outer loops, as over epochs: each iteration passes through data, or trains in a loop of its
-//     own, or goes on with one computation for a number of steps. A loop over parameters, the steps
-//     of a sequence or the parts of a batch inside doesn't make a loop an outer one;
+//     own, or goes on with one computation for a number of steps. A function that goes over a loader, or
+//     takes as many steps as the loop says, is such a pass, too. A loop over parameters, the steps of a
+//     sequence or the parts of a batch inside doesn't make a loop an outer one;
 //   - loops that repeat a method which changes its receiver many times, as restarts of a fit do, or
 //     call an unknown function that fits or trains, by its name; loops whose counter doubles;
 //   - loops over fits that don't depend on each other, as over sizes or folds. A fit is a function that
@@ -81,9 +82,11 @@
 //   - does nothing but read what it receives and pass the value on;
 //   - takes data from a channel, and sends each result on or gives it to a function;
 //   - gives each value to a channel or a function before it makes the next tensor of it, as a text is
-//     generated word by word; or shows the word at once, on the terminal or by Flush of a buffer;
+//     generated word by word; or shows the word at once, on the terminal or by Flush of a buffer, also
+//     if a function makes a text of it;
 //   - gives the value to an unknown function, and computes with the number that this returns, as with
-//     the outcome of an experiment;
+//     the outcome of an experiment; or reads what the experiment needs at the place that the value says;
+//   - goes over sizes and makes its tensors by them, or over a map of networks, and prints a line for each;
 //   - has an unknown function draw or play the value, or gives it to one and makes its tensors of what
 //     another measures, as a camera does;
 //   - is in a function that talks to a person, by its name: interactive, chat, console;
