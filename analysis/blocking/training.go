@@ -56,6 +56,36 @@ func (t *Trainings) NetworksOf(v *types.Var) []*types.Var {
 	return t.nets[t.Root(v)]
 }
 
+// Has reports whether all is known that the optimiser in v trains: networks, or single parameters.
+func (t *Trainings) Has(v *types.Var) bool {
+	if _, ok := t.nets[v]; ok {
+		return true
+	}
+	_, ok := t.nets[t.Root(v)]
+	return ok || t.ofParameters(v)
+}
+
+// ofParameters reports whether the optimiser in v is made of a list of parameters that the package has made by
+// themselves.
+//
+//	p := tensor.NewParam(image)
+//	opt := optim.Adam([]*tensor.Param{p}, 0.01)
+func (t *Trainings) ofParameters(v *types.Var) bool {
+	d := t.Defs[t.Root(v)]
+	if len(d) != 1 || d[0].Value == nil {
+		return false
+	}
+	c := t.Calls[syntax.AsCall(d[0].Value)]
+	if c == nil || len(c.Expr.Args) == 0 {
+		return false
+	}
+	lit, ok := ast.Unparen(t.OnlyValue(c.Expr.Args[0])).(*ast.CompositeLit)
+	return ok && !slices.ContainsFunc(lit.Elts, func(e ast.Expr) bool {
+		made := t.Calls[syntax.AsCall(t.OnlyValue(e))]
+		return made == nil || made.Callee == nil || made.Callee.Name() != "NewParam"
+	})
+}
+
 // IsTrained reports whether some optimiser of the package has the network in v.
 func (t *Trainings) IsTrained(v *types.Var) bool { return t.trained[t.Root(v)] }
 

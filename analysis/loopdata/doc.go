@@ -16,6 +16,7 @@
 //   - inverses, decompositions, sorts and the like of what nothing in the package changes in the loop, also if
 //     it comes from functions of the package or from behind an interface, and if they are in a method that
 //     the loop calls;
+//   - Forward of the same input, by a network that is frozen, or that no step of training in the loop is for;
 //   - conversions, by As, of a tensor that the loop does not change;
 //   - tensors that a function makes of a list in a field or a variable of the package that is set once,
 //     if a loop calls the function;

@@ -38,6 +38,14 @@ func check(p *lint.Pass) {
 			}
 		}
 		for _, c := range f.Calls {
+			if l := repeated(f.Package, c); l != nil {
+				p.Report(lint.Warning, analysis.Diagnostic{
+					Pos: c.Expr.Pos(), End: c.Expr.End(), Related: l.Related(),
+					Message: types.ExprString(c.Expr) + " computes the same in each iteration, as nothing trains the network there; compute it before the loop",
+				})
+			}
+		}
+		for _, c := range f.Calls {
 			if l := solved(f.Package, c); l != nil {
 				p.Report(lint.Warning, analysis.Diagnostic{
 					Pos: c.Expr.Pos(), End: c.Expr.End(), Related: l.Related(),
@@ -75,6 +83,49 @@ func refreezes(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	l := sites.Innermost(pkg, c)
 	if l == nil || l.Stmt == nil || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !sites.IsSameHeader(pkg, c.Expr.Args[0], l) ||
 		pkg.Any(l, func(d *blocking.Call) bool { return d.Mutates() || d.Dynamic && d.API.Kind == tensorapi.Unknown }) {
+		return nil
+	}
+	return l
+}
+
+// repeated returns the innermost loop around c if c computes the same in each iteration, by a network that is frozen or
+// that no optimiser has of those which take steps in the loop; else nil.
+//
+//	for range steps {
+//		want := features.Forward(goal)
+//		opt.Minimize(nn.MSELoss(features.Forward(image.Value()), want)) // opt trains the image
+//	}
+func repeated(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
+	if c.Away || !blocking.IsForward(c) || c.In.Outermost().Contains(blocking.TellsTime) || c.In.IsTest() {
+		return nil
+	}
+	if _, isStmt := c.Value().Parent().Node().(*ast.ExprStmt); isStmt {
+		return nil
+	}
+	l := sites.Innermost(pkg, c)
+	net := c.Operand(tensorapi.Recv)[0]
+	if l == nil || l.Stmt == nil || pkg.IsOuter(l, c) || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !sites.IsSameHeader(pkg, net, l) ||
+		slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return !sites.IsSteady(pkg, e, l) }) {
+		return nil
+	}
+	if !pkg.Any(l, (*blocking.Call).Mutates) {
+		if pkg.IsFrozen(net) {
+			return l
+		}
+		return nil
+	}
+	v := pkg.Variable(net)
+	t := pkg.Trainings()
+	if v == nil || pkg.Any(l, func(d *blocking.Call) bool {
+		if !d.Mutates() || d.IsFunc("Tensor.Backward") {
+			return false
+		}
+		if recv := d.Operand(tensorapi.Recv); d.API.Kind == tensorapi.Unknown || len(recv) != 1 || !blocking.IsOptimiser(pkg.Info.TypeOf(recv[0])) || pkg.Variable(recv[0]) == nil {
+			return true // it may train anything
+		} else {
+			return !t.Has(pkg.Variable(recv[0])) || slices.ContainsFunc(t.NetworksOf(pkg.Variable(recv[0])), func(n *types.Var) bool { return t.Overlap(n, v) || t.Overlap(n, t.Root(v)) })
+		}
+	}) {
 		return nil
 	}
 	return l
