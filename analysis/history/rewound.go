@@ -124,8 +124,8 @@ func isDifferentiation(c *blocking.Call) bool {
 	return c.API.Kind == tensorapi.Mutate && c.Callee != nil && (c.Callee.Name() == "Backward" || c.Callee.Name() == "Minimize")
 }
 
-// computesHistory reports whether what d assigns has a history. A struct of tensors has one if it comes from a call that
-// returns a tensor with a history, too.
+// computesHistory reports whether what d assigns has a history. A struct of tensors has one if it comes from a call
+// that returns a tensor with a history, too.
 func computesHistory(pkg *blocking.Package, v *types.Var, d blocking.Def) bool {
 	if blocking.IsTensor(v.Type()) {
 		return pkg.HistoryOf(d.Value, d.Index, d.In)

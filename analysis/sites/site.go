@@ -646,8 +646,8 @@ func leadsOn(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	return false
 }
 
-// isTable reports whether l goes over sizes and makes its tensors by them, or over a map of networks, and prints one line
-// for each: a table of few lines, in which the size or the name stands beside the values.
+// isTable reports whether l goes over sizes and makes its tensors by them, or over a map of networks, and prints one
+// line for each: a table of few lines, in which the size or the name stands beside the values.
 //
 //	for _, n := range sizes {
 //		fmt.Println(n, condition(tensor.Randn(n, n)).Item())

@@ -114,7 +114,8 @@ func (s *steady) call(c *blocking.Call) bool {
 	return len(c.Impls) > 0 && !slices.ContainsFunc(c.Impls, func(f *blocking.Func) bool { return !s.body(f) })
 }
 
-// body asks about a function that computes: what it calls, and the fields and variables of the package that it mentions.
+// body asks about a function that computes: what it calls, and the fields and variables of the package that it
+// mentions.
 func (s *steady) body(f *blocking.Func) bool {
 	if s.seen[f] {
 		return true
