@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -119,7 +120,8 @@ func goesOver(pkg *Package, d *Call, l *Loop) bool {
 }
 
 // isBlock reports whether d, in l, calls a function of the package that does as many steps of a computation as l says,
-// and l goes on until a value is small enough or the like. It asks once for many steps.
+// and l goes on until a value is small enough or the like, or says by a name that it does something every so many steps.
+// It asks once for many steps.
 //
 //	for {
 //		x = walk(x, block)
@@ -129,9 +131,10 @@ func goesOver(pkg *Package, d *Call, l *Loop) bool {
 //	}
 func (pkg *Package) isBlock(d *Call, l *Loop) bool {
 	f := d.Target
-	if f == nil || d.Away || l.Stmt == nil || f.SCC == l.Func.SCC || pkg.StepsItself(l) || !endsByValue(pkg, l) {
+	if f == nil || d.Away || l.Stmt == nil || f.SCC == l.Func.SCC || pkg.StepsItself(l) {
 		return false
 	}
+	ends := endsByValue(pkg, l)
 	return slices.ContainsFunc(f.Flow().Loops, func(m *Loop) bool {
 		var bound ast.Expr
 		switch s := m.Stmt.(type) {
@@ -148,10 +151,13 @@ func (pkg *Package) isBlock(d *Call, l *Loop) bool {
 		}
 		return slices.ContainsFunc(d.Operand(p.Operand), func(e ast.Expr) bool {
 			n, ok := syntax.IntConst(pkg.Info, e)
-			return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e, l) && (!ok || n >= fewSteps)
+			return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e, l) && (ends && (!ok || n >= fewSteps) || blockName.MatchString(nameOf(e)))
 		})
 	})
 }
+
+// blockName matches the names of numbers of steps after which something is looked at.
+var blockName = regexp.MustCompile(`(?i)^(every|block|chunk|stride|interval|burst)|per(Block|Frame|Chunk|Check|Report)`)
 
 // fewSteps are less than a block of steps: the leaps of one sample, the sweeps of one cycle.
 const fewSteps = 10

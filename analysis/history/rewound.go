@@ -21,14 +21,17 @@ import (
 // The state is a tensor or a struct of tensors, in a variable or a field. What found has is left out.
 func rewound(pkg *blocking.Package, found []keeping) (list []keeping) {
 	for v, defs := range pkg.Defs {
-		if !blocking.IsState(v.Type()) || pkg.Params[v].Of != nil && len(defs) == 0 || detaches(pkg, v) {
+		if !blocking.IsState(v.Type()) || pkg.Params[v].Of != nil && len(defs) == 0 {
 			continue
 		}
 		for _, d := range defs {
 			if d.Kind != blocking.DefValue || d.In == nil || slices.ContainsFunc(found, func(k keeping) bool { return k.Pos <= d.Pos && d.Pos < k.End }) {
 				continue
 			}
-			if l := stepsOver(pkg, v, d); l != nil && dependsOn(pkg, d.Value, v, make(map[*types.Var]bool)) && computesHistory(pkg, v, d) && !pkg.IsGivenHistory(d.Value, d.In) {
+			if !dependsOn(pkg, d.Value, v, make(map[*types.Var]bool)) {
+				continue
+			}
+			if l := stepsOver(pkg, v, d); l != nil && computesHistory(pkg, v, d) && !pkg.IsGivenHistory(d.Value, d.In) && !detaches(pkg, v) {
 				list = append(list, keeping{rewinding, d.Pos, d.Value.End(), v.Name(), d.Value, l})
 			}
 		}

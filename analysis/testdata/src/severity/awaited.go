@@ -161,6 +161,17 @@ func until(x *tensor.Tensor, block int, limit float64) *tensor.Tensor {
 	}
 }
 
+func frames(x *tensor.Tensor, every, n int, show func([]float32)) {
+	for range n {
+		x = walk(x, every)
+		show(x.Float32s())
+	}
+	for range n {
+		x = walk(x, 1)
+		show(x.Float32s()) // want `AT001`
+	}
+}
+
 func cycles(x *tensor.Tensor, limit float64) *tensor.Tensor {
 	for {
 		x = walk(x, 2)
