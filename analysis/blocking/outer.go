@@ -120,8 +120,8 @@ func goesOver(pkg *Package, d *Call, l *Loop) bool {
 }
 
 // isBlock reports whether d, in l, calls a function of the package that does as many steps of a computation as l says,
-// and l goes on until a value is small enough or the like, or says by a name that it does something every so many steps.
-// It asks once for many steps.
+// and l goes on until a value is small enough or the like, or says by a name that it does something every so many
+// steps. It asks once for many steps.
 //
 //	for {
 //		x = walk(x, block)
