@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -262,8 +265,20 @@ func TestCheckNotices(t *testing.T) {
 			}
 		}
 	}
+	whole := functionTexts(t, good)
 	find := func(text string) []mismatch {
-		return check(prog, prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)}, originals, known(prog))
+		pairs := maps.Clone(originals)
+		if text != good { // a function that is as it was need not be executed again
+			for name, body := range functionTexts(nil, text) {
+				if body == whole[name] {
+					delete(pairs, name)
+				}
+			}
+			if len(pairs) == 0 { // of which one calls what is damaged
+				pairs = originals
+			}
+		}
+		return check(prog, prog.Roots[0], map[string][]byte{result.Files[0].Path: []byte(text)}, pairs, known(prog))
 	}
 	if found := find(good); len(found) > 0 {
 		t.Fatalf("good output: %v\n%s", found, good)
@@ -347,4 +362,22 @@ func TestCheckNotices(t *testing.T) {
 			t.Errorf("%s: can't be checked: %v", name, found)
 		}
 	}
+}
+
+// functionTexts returns the functions of a file by name. Without t, a file that does not parse has none.
+func functionTexts(t *testing.T, text string) map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
+	if err != nil {
+		if t != nil {
+			t.Fatal(err)
+		}
+		return nil
+	}
+	texts := make(map[string]string)
+	for _, d := range file.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			texts[fn.Name.Name] = text[fn.Pos()-file.FileStart : fn.End()-file.FileStart]
+		}
+	}
+	return texts
 }

@@ -25,7 +25,7 @@ func TestConfigMistakes(t *testing.T) {
 	write("go.mod", "module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => ./library\n")
 	write("p.go", "package p\n\nimport _ \"fmt\"\n\nfunc Sum() {}\n\ntype set struct{ n int }\n\nfunc (s *set) add() { s.n++ }\n\nvar _ = (&set{}).add\n")
 	write("library/go.mod", "module github.com/asyncgen/asyncgen\n\ngo 1.26\n")
-	write("library/runtime/asyncrt.go", "package asyncrt\n\nconst OldestOutput, NewestOutput = 1, 1\n")
+	write("library/runtime/asyncrt.go", "package asyncrt\n\nconst OldestOutput, NewestOutput = 1, 9\n")
 	prog, err := Load(context.Background(), Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)

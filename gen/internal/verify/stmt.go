@@ -128,6 +128,9 @@ func (f *frame) stop(n ast.Node, why string) { f.stopf(n, f.fn, why) }
 func (f *frame) declare(id *ast.Ident, t types.Type, v value) *cell {
 	c := &cell{v: clone(v), typ: t}
 	if obj := f.fn.Info.Defs[id]; obj != nil {
+		if f.env.vars == nil {
+			f.env.vars = make(map[types.Object]*cell)
+		}
 		f.env.vars[obj] = c
 	}
 	return c
@@ -136,7 +139,7 @@ func (f *frame) declare(id *ast.Ident, t types.Type, v value) *cell {
 // scope executes g in a scope of its own.
 func (f *frame) scope(g func() way) way {
 	outer := f.env
-	f.env = &env{make(map[types.Object]*cell), outer}
+	f.env = &env{nil, outer}
 	defer func() { f.env = outer }()
 	return g()
 }
