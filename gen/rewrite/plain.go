@@ -102,7 +102,7 @@ func (p *plain) nest(list []ast.Stmt, end token.Pos) {
 			}
 			continue
 		}
-		if n.Else != nil || len(n.Body.List) == 0 || !isContinue(n.Body.List[len(n.Body.List)-1]) {
+		if n.Else != nil || len(n.Body.List) == 0 || !isContinue(n.Body.List[len(n.Body.List)-1]) || hides(n.Init, list[i+1:]) {
 			continue
 		}
 		last := n.Body.List[len(n.Body.List)-1]
@@ -144,6 +144,24 @@ func (p *plain) negated(e ast.Expr) string {
 		return "!" + whole
 	}
 	return "!(" + whole + ")"
+}
+
+// hides reports whether init, of an if, declares a name that occurs in list, where it means something else.
+func hides(init ast.Stmt, list []ast.Stmt) (found bool) {
+	a, ok := init.(*ast.AssignStmt)
+	if !ok || a.Tok != token.DEFINE {
+		return false
+	}
+	for _, lhs := range a.Lhs {
+		for _, s := range list {
+			ast.Inspect(s, func(n ast.Node) bool {
+				id, ok := n.(*ast.Ident)
+				found = found || ok && id.Name == lhs.(*ast.Ident).Name
+				return !found
+			})
+		}
+	}
+	return found
 }
 
 // isContinue reports whether s is a continue without a label.
@@ -206,7 +224,17 @@ func (p *plain) isApart(a *ast.AssignStmt) bool {
 		}
 	}
 	return !set[base(a.Lhs[0])] && !slices.ContainsFunc(a.Rhs, func(e ast.Expr) bool {
+		if p.f.Info.Types[e].Value != nil {
+			return false
+		}
 		id, isName := e.(*ast.Ident)
-		return p.f.Info.Types[e].Value == nil && (!isName || set[p.f.Info.ObjectOf(id)])
+		if !isName || set[p.f.Info.ObjectOf(id)] {
+			return true
+		}
+		switch p.f.Info.TypeOf(e).Underlying().(type) {
+		case *types.Struct, *types.Array: // which the fields may be in
+			return true
+		}
+		return false
 	})
 }
