@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/overlay"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 )
 
@@ -104,5 +106,48 @@ func TestRuntimeOfAnotherVersion(t *testing.T) {
 		if _, err := generate(t, dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "go tool asyncgen") {
 			t.Errorf("%q: %v", constants, err)
 		}
+	}
+}
+
+// TestBesideSiblings: what is rewritten in place has other names than what generated files of the package declare.
+func TestBesideSiblings(t *testing.T) {
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "p.go"), []byte(`package p
+
+import "github.com/asyncgen/asyncgen/runtime/tensor"
+
+func mean(x *tensor.Tensor) float64 { return x.Mean().Item() }
+
+//asyncgen:kernel
+func Sum(xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += mean(x)
+	}
+	return total
+}
+`))
+	r, err := generate(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	inPlace, err := gen.Generate(t.Context(), gen.Config{Dir: dir, All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := overlay.Of(inPlace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	cmd := exec.Command("go", "vet", o.Flag(), ".")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if text := string(inPlace.Files[0].Text); !strings.Contains(text, "meanLater2(") {
+		t.Errorf("in place:\n%s", text)
 	}
 }

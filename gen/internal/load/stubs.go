@@ -152,6 +152,34 @@ func constraints(text []byte) string {
 	return ""
 }
 
+// Written returns the names that the generated files in the folder of pkg declare, which are not among its sources.
+func (pkg *Package) Written() (names []string) {
+	entries, err := os.ReadDir(pkg.Dir)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		path := filepath.Join(pkg.Dir, entry.Name())
+		if !strings.HasSuffix(path, ".go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !IsGenerated(text) {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+		if err != nil {
+			continue // it does not compile in any case
+		}
+		for _, decl := range file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil {
+				names = append(names, fn.Name.Name)
+			}
+		}
+	}
+	return names
+}
+
 // stubFor returns what the generated file of a source file declares, or nil
 // if nothing in it is marked. It adds to names.
 func stubFor(name string, text []byte, names *names) []byte {

@@ -339,6 +339,11 @@ func (a *Analysis) identsOf(pkg *load.Package) map[string]bool {
 				return true
 			})
 		}
+		if a.InPlace { // generated files stay as they are
+			for _, name := range pkg.Written() {
+				idents[name] = true
+			}
+		}
 		a.idents[pkg] = idents
 	}
 	return idents
