@@ -207,7 +207,8 @@ func (p *plain) splitIn(list []ast.Stmt) {
 func (p *plain) isApart(a *ast.AssignStmt) bool {
 	base := func(e ast.Expr) types.Object { // of x.f
 		if sel, ok := e.(*ast.SelectorExpr); ok {
-			if id, ok := sel.X.(*ast.Ident); ok {
+			id, ok := sel.X.(*ast.Ident)
+			if s := p.f.Info.Selections[sel]; ok && s != nil && len(s.Index()) == 1 { // not through an embedded pointer
 				return p.f.Info.Uses[id]
 			}
 		}

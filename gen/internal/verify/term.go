@@ -177,6 +177,10 @@ func (ts *terms) binary(op token.Token, kind string, x, y *term) *term {
 		return ts.binary(token.LSS, kind, y, x)
 	case token.GEQ:
 		return ts.binary(token.LEQ, kind, y, x)
+	case token.LEQ:
+		if kind != "float64" && kind != "float32" { // which may be NaN
+			return ts.not(ts.binary(token.LSS, kind, y, x))
+		}
 	case token.EQL, token.NEQ:
 		if x == y && kind != "float64" && kind != "float32" {
 			return ts.bool(op == token.EQL)
