@@ -71,8 +71,8 @@ func newGradients(pkg *blocking.Package) *gradients {
 	return r
 }
 
-// addDrops adds c, which drops the gradients that the optimiser in v has. If v is a parameter of a function that only
-// this package calls, these are the gradients of what the calls pass. Depth bounds how far up it looks.
+// addDrops adds the call c. It drops the gradients of the optimiser in v. If v is a parameter, and only this package
+// calls the function, c drops those of the arguments. Depth bounds how far up addDrops looks.
 func (r *gradients) addDrops(c *blocking.Call, v *types.Var, depth int) {
 	if v != nil && !blocking.IsOptimiser(v.Type()) {
 		v = nil

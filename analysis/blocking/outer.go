@@ -639,9 +639,34 @@ func (pkg *Package) MentionsAny(e ast.Expr, vars map[types.Object]bool) bool {
 //		part := data[epoch]    // does
 //	}
 func dependsOnIteration(pkg *Package, e ast.Expr, l *Loop) bool {
+	return pkg.reaches(e, func(v *types.Var) bool { return pkg.IsOperand(v, l) && l.Func.Runs() == Looping }, func(v *types.Var, d Def) (found, goOn bool) {
+		if !pkg.Contains(l, d.In, d.Pos) {
+			return false, false
+		}
+		own := l.Stmt != nil && d.Pos == bodyOf(l.Stmt).Lbrace // a variable of l's clauses
+		return own || d.Value == nil, true
+	})
+}
+
+// dependsOnState reports whether e is computed from a tensor that each iteration of l computes from the one before.
+func (pkg *Package) dependsOnState(e ast.Expr, l *Loop) bool {
+	if l.Stmt == nil {
+		return false
+	}
+	return pkg.reaches(e, func(*types.Var) bool { return false }, func(v *types.Var, d Def) (found, goOn bool) {
+		if v.IsField() || !IsTensors(v.Type()) || d.Value == nil || !pkg.Contains(l, d.In, d.Pos) {
+			return false, false
+		}
+		return !l.Declares(v) && d.Kind == DefValue && carries(pkg, l, d, v), true
+	})
+}
+
+// reaches reports whether is holds for a variable that e is computed from, or by for a definition of one. It goes on to
+// what a definition assigns if by says so.
+func (pkg *Package) reaches(e ast.Expr, is func(v *types.Var) bool, by func(v *types.Var, d Def) (found, goOn bool)) bool {
 	seen := make(map[*types.Var]bool)
-	var depends func(e ast.Expr) bool
-	depends = func(e ast.Expr) bool {
+	var visit func(e ast.Expr) bool
+	visit = func(e ast.Expr) bool {
 		found := false
 		ast.Inspect(e, func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
@@ -653,51 +678,19 @@ func dependsOnIteration(pkg *Package, e ast.Expr, l *Loop) bool {
 				return true
 			}
 			seen[v] = true
-			found = pkg.IsOperand(v, l) && l.Func.Runs() == Looping
+			found = is(v)
 			for _, d := range pkg.Defs[v] {
-				if found || !pkg.Contains(l, d.In, d.Pos) {
-					continue
+				if found {
+					break
 				}
-				own := l.Stmt != nil && d.Pos == bodyOf(l.Stmt).Lbrace // a variable of l's clauses
-				found = own || d.Value == nil || depends(d.Value)
+				reached, goOn := by(v, d)
+				found = reached || goOn && visit(d.Value)
 			}
 			return !found
 		})
 		return found
 	}
-	return depends(e)
-}
-
-// dependsOnState reports whether e is computed from a tensor that each iteration of l computes from the one before.
-func (pkg *Package) dependsOnState(e ast.Expr, l *Loop) bool {
-	if l.Stmt == nil {
-		return false
-	}
-	seen := make(map[*types.Var]bool)
-	var depends func(e ast.Expr) bool
-	depends = func(e ast.Expr) bool {
-		found := false
-		ast.Inspect(e, func(n ast.Node) bool {
-			id, ok := n.(*ast.Ident)
-			if !ok || found {
-				return !found
-			}
-			v, ok := pkg.Info.Uses[id].(*types.Var)
-			if !ok || seen[v] || v.IsField() || !IsTensors(v.Type()) {
-				return true
-			}
-			seen[v] = true
-			for _, d := range pkg.Defs[v] {
-				if found || d.Value == nil || !pkg.Contains(l, d.In, d.Pos) {
-					continue
-				}
-				found = !l.Declares(v) && d.Kind == DefValue && carries(pkg, l, d, v) || depends(d.Value)
-			}
-			return !found
-		})
-		return found
-	}
-	return depends(e)
+	return visit(e)
 }
 
 // bodyOf returns the body of a for or range statement, the statements that a Loop can have.

@@ -51,8 +51,8 @@ func (pkg *Package) HistoryOf(e ast.Expr, i int, f *Func) bool {
 	return h.settle(h.expr(e, i, f))
 }
 
-// IsGivenHistory reports whether what history e, in f, has is that of the elements of lists which the caller of f has
-// passed. The caller keeps these lists.
+// IsGivenHistory reports whether the history of e, in f, comes from elements of lists alone, and the caller of f passes
+// these lists. The caller keeps them.
 func (pkg *Package) IsGivenHistory(e ast.Expr, f *Func) bool {
 	h := newHistorian(pkg, f.Owner(), make(map[*types.Var]bool))
 	l := h.expr(e, 0, f)

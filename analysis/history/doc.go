@@ -36,11 +36,11 @@
 //     GAN when its critic is trained. Of several steps in a function, the one counts that is given the
 //     loss. A network that stands between the loss and the one that is
 //     trained has to be differentiated;
-//   - networks that a loss trains and that are a part of its target: what they compute of the next state
-//     is added to a reward, and the sum is what the loss compares with;
+//   - networks in the target of the loss that trains them: their result for the next state is added to
+//     a reward, and the loss compares with the sum;
 //   - fields of a module with the tag nn:"-", by Forward of the module;
-//   - networks that the package trains, or has made a frozen copy of, where a loop over data only reads values from what they
-//     compute. Beside the history that costs, Dropout is at work there.
+//   - networks that the package trains, or of which it has a frozen copy, in a loop over data that only
+//     reads values of their results. That costs the history, and Dropout is at work there.
 //
 // If the loop calls Backward or Minimize on the part of a sum, that releases most of the history,
 // and a small record is left of each iteration. This is reported as well: it grows for as long as

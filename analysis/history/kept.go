@@ -405,7 +405,8 @@ func appended(pkg *blocking.Package) (list []keeping) {
 	return list
 }
 
-// onlyAppend returns the call of append by which e, a parameter, is set, if nothing else is assigned to it; else e.
+// onlyAppend returns a call of append, if e is a parameter and that call is all that is assigned to it. Else it
+// returns e.
 func onlyAppend(pkg *blocking.Package, e ast.Expr) ast.Expr {
 	v := pkg.Local(e)
 	if d := pkg.Defs[v]; v != nil && len(d) == 1 && d[0].Kind == blocking.DefValue && pkg.SelfAppend(v, d[0]) != nil {
@@ -414,8 +415,8 @@ func onlyAppend(pkg *blocking.Package, e ast.Expr) ast.Expr {
 	return e
 }
 
-// listedBy returns a loop in which a call of f replaces the list that it passes as operand op by what f returns, and
-// the list, if only values are read from it.
+// listedBy returns a loop and a list: the loop calls f with the list as operand op, and assigns the result to the list.
+// It returns nil unless only values are read from the list.
 func listedBy(pkg *blocking.Package, f *blocking.Func, op int) (*blocking.Loop, *types.Var) {
 	for _, c := range pkg.CallersOf(f) {
 		assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)

@@ -10,9 +10,9 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// rewound lists the assignments by which a state gets from one step of training to the next with its history. Each step
-// differentiates what it computes from the state, so it goes through the history of all steps before, which have
-// released theirs.
+// rewound lists the assignments that hand a state, with its history, from one step of training to the next. Each step
+// differentiates what it computes from the state. So it goes back through all steps before, and these have released
+// their histories.
 //
 //	scores, next := net.run(x, state)
 //	opt.Minimize(loss(scores, y))

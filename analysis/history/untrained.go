@@ -56,9 +56,9 @@ func untrained(pkg *blocking.Package, found []keeping) (list []keeping) {
 	return list
 }
 
-// bootstraps returns the sum by which c, of the network in v, becomes a part of the target of a loss, if what the loss
-// compares with that comes from the same network, and the loss is differentiated; else nil. The rest of the target is
-// data: a reward. Gradients should change what is predicted, and not the target.
+// bootstraps returns a sum that is the target of a loss, or nil. One part of the sum is c, a result of the network in
+// v; the rest is data, such as a reward. The loss is differentiated, and compares the sum with another result of the
+// same network. Gradients should change that other result, and not the target.
 //
 //	want := reward.Add(net.Forward(next).Max(1).MulScalar(gamma))
 //	opt.Minimize(nn.MSELoss(net.Forward(x).Pick(action), want))
@@ -167,8 +167,8 @@ func (t *trainings) trainsOthers(c *blocking.Call, v *types.Var) bool {
 	return t.trainsOthersIn(c.In.Owner(), c.In.Owner().Calls, root, v, 0)
 }
 
-// stepsWith lists the steps of the function around c that differentiate what c computes: the calls of Minimize that are
-// given it, and of Step after Backward. It is empty if some step may be missing.
+// stepsWith lists the steps in the function around c that differentiate the result of c: calls of Minimize with it, and
+// calls of Step after Backward. The list is empty if some step may be missing.
 //
 //	dLoss := critic.Forward(maker.Forward(z)).Mean()
 //	optD.Minimize(dLoss) // this one

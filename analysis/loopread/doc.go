@@ -65,8 +65,8 @@
 //     call an unknown function that fits or trains, by its name; loops whose counter doubles;
 //   - loops over fits that don't depend on each other, as over sizes or folds. A fit is a function that
 //     computes in a loop, each iteration from the one before, until a value that it reads ends it;
-//   - loops over episodes, each of which waits for its actions in a loop of its own, unless the value
-//     goes back into a tensor operation;
+//   - loops over episodes. An inner loop waits for the actions of each. It is another matter if the
+//     value goes back into a tensor operation;
 //   - reads that a message asks for, in a case of its own, of what other cases compute;
 //   - functions that a rate limiter of the program calls now and then, and loops that a ticker
 //     paces;
@@ -101,9 +101,9 @@
 // A function that is not known, behind a variable, a field or an interface, is taken to enqueue the
 // tensors that it returns, unless its name says that it gets, loads or reads them.
 //
-// Tensors that come from a channel, a parameter or a field count as pending. They don't if the
-// package shows that the function runs on a goroutine beside the one that sends them, or that this one
-// does: that is a good way to read.
+// Tensors that come from a channel, a parameter or a field count as pending. They don't if one
+// goroutine sends them and another one reads them, and the package shows it: that is a good way to
+// read.
 //
 // Missed: tensors that come from other channels, or from a call that may lead to several functions
 // of the package which don't agree; loops in another function than the read, unless AT010 sees

@@ -13,8 +13,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// anew returns the loop in each iteration of which c makes a loader or an optimiser of our library that is meant to
-// last for the whole loop, and what gets lost; or nil.
+// anew returns a loop that calls c in each iteration, and what gets lost by that; or nil. The call c makes a loader or
+// an optimiser of our library, and one is meant to last for the whole loop.
 func anew(pkg *blocking.Package, c *blocking.Call) (l *blocking.Loop, lost string) {
 	if c.Away || c.Lib != tensorapi.Ours() || c.API.Kind != tensorapi.Pure && c.API.Kind != tensorapi.Control {
 		return nil, ""

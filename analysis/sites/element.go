@@ -254,8 +254,8 @@ func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor as
 	return e, counted
 }
 
-// PartedBy returns the tensor of which e, a variable of l, is one part after the other: l ranges over the views that
-// one of the given methods returns. Else it returns nil.
+// PartedBy returns a tensor if the variable e of l is one part of it after the other. Then l ranges over the views that
+// one of the given methods returns. Else PartedBy returns nil.
 //
 //	for _, row := range x.Unbind(0) {
 func PartedBy(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, by ...string) ast.Expr {
