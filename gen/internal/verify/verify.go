@@ -4,8 +4,8 @@
 // in the same way. A condition of which only the term is known turns out one way or the other as a random choice says,
 // which both functions share. The functions of a backlog run at once, as late as they may, or at random times in
 // between. Whatever the choices are, the outside must see the same: what is printed, in which order, the results, what
-// memory and cells hold afterwards, and where the function panics if an operation or a read fails. On some paths each
-// possible failure is tried.
+// memory and cells hold afterwards, and where the function panics if an operation or a read fails. On some paths
+// failures are tried, up to ten of them one by one.
 //
 // The check knows nothing of plans or rewrites. Of generated code it knows what the calls mean (later.go). It shares
 // with the planner what functions of the libraries do: packages facts and tensorapi. Functions of the program are
