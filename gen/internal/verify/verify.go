@@ -5,7 +5,7 @@
 // which both functions share. The functions of a backlog run at once, as late as they may, or at random times in
 // between. Whatever the choices are, the outside must see the same: what is printed, in which order, the results, what
 // memory and cells hold afterwards, and where the function panics if an operation or a read fails. On some paths
-// failures are tried, up to ten of them one by one.
+// failures are tried, up to twenty of them one by one.
 //
 // The check knows nothing of plans or rewrites. Of generated code it knows what the calls mean (later.go). It shares
 // with the planner what functions of the libraries do: packages facts and tensorapi. Functions of the program are
