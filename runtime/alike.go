@@ -7,15 +7,19 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A form is what operations check of a tensor before they are enqueued.
+// A form is what operations check of a tensor before they are enqueued. The zero form is that of nil.
 type form struct {
-	shape device.Shape
-	dtype device.DType
-	on    device.Device
+	isTensor bool
+	shape    device.Shape
+	dtype    device.DType
+	on       device.Device
 }
 
 // isOf reports whether t has the form.
 func (f form) isOf(t *tensor.Tensor) bool {
+	if t == nil || !f.isTensor {
+		return t == nil && !f.isTensor
+	}
 	if f.dtype != t.DType() || f.on != t.Device() || len(f.shape) != t.Rank() {
 		return false
 	}
@@ -39,7 +43,7 @@ func (f form) isOf(t *tensor.Tensor) bool {
 //			}
 //		}
 //
-// A nil tensor is like no other. The first call in a loop reports false. From a call that reports false until one
+// Nil is like nil alone. The first call in a loop reports false. From a call that reports false until one
 // that reports true, BreakIf waits: a loop does not run past its end with tensors of a form that it has not tried
 // before.
 //
@@ -50,12 +54,12 @@ func (l *Later[S]) Alike(ts ...*tensor.Tensor) bool {
 	l.compared = true
 	l.forms = slices.Grow(l.forms[:min(len(ts), len(l.forms))], len(ts))[:len(ts)]
 	for i, t := range ts {
-		if t == nil {
-			alike, l.forms[i] = false, form{}
+		if alike && l.forms[i].isOf(t) {
 			continue
 		}
-		if !alike || !l.forms[i].isOf(t) {
-			alike, l.forms[i] = false, form{t.Shape(), t.DType(), t.Device()}
+		alike, l.forms[i] = false, form{}
+		if t != nil {
+			l.forms[i] = form{true, t.Shape(), t.DType(), t.Device()}
 		}
 	}
 	l.unlike, l.asked = !alike, !alike

@@ -145,7 +145,7 @@ func (p *past) pathOf(f *plan.Function, e ast.Expr, as map[types.Object]string) 
 			return "", false
 		}
 		of, ok := p.pathOf(f, e.X, as)
-		if !ok || as == nil && !p.fixed(e) || p.changesField(sel.Obj()) {
+		if !ok || as == nil && !p.fixed(e) || p.changesField(sel) {
 			return "", false
 		}
 		return of + "." + e.Sel.Name, true
@@ -153,9 +153,9 @@ func (p *past) pathOf(f *plan.Function, e ast.Expr, as map[types.Object]string) 
 	return "", false
 }
 
-// changesField reports whether the loop may change a field of what a pointer leads to.
-func (p *past) changesField(field types.Object) bool {
-	e := &plan.Effects{Reads: map[plan.Loc]plan.Cause{{Kind: plan.Field, Obj: field}: {}}}
+// changesField reports whether the loop may change the field that sel selects, of what a pointer leads to.
+func (p *past) changesField(sel *types.Selection) bool {
+	e := &plan.Effects{Reads: map[plan.Loc]plan.Cause{plan.FieldLoc(sel): {}}}
 	return e.Needs(p.changed)
 }
 

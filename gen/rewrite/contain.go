@@ -149,11 +149,11 @@ func (p *past) unlimited(n ast.Node, in *plan.Stmt) (found *plan.Cause) {
 				report(call, "calls "+name+" with another argument each time")
 			}
 		case plan.CallsFunction:
-			if p.operands(call, in) == changing || !p.isPlainWork(fn, make(map[*types.Func]bool)) || !p.sized(call) {
+			if p.operands(call, in) == changing || !p.goesByTensors(call) && !(p.isPlainWork(fn, make(map[*types.Func]bool)) && p.sized(call)) {
 				report(call, "calls "+name+", which may fail, with another argument each time")
 			}
 		default:
-			if !p.sized(call) || slices.ContainsFunc(call.Args, func(arg ast.Expr) bool { return !p.fixed(arg) }) {
+			if p.operands(call, in) == changing || !p.goesByTensors(call) {
 				report(call, "calls "+name+", which may fail, with another argument each time")
 			}
 		}
@@ -320,7 +320,7 @@ func (p *past) outcome(call *ast.CallExpr, s shape) shape {
 			bounded = selects[fn.Name()] || p.sized(call)
 		}
 	case plan.CallsFunction:
-		bounded = p.sized(call) && p.isPlainWork(fn, make(map[*types.Func]bool))
+		bounded = p.goesByTensors(call) || p.sized(call) && p.isPlainWork(fn, make(map[*types.Func]bool))
 	}
 	switch {
 	case !bounded:

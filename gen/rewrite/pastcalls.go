@@ -22,7 +22,7 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 	}
 	args := func(anyNumber bool) bool { // that are no tensors are the same every time
 		for _, arg := range call.Args {
-			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !(anyNumber && isFloat(t)) && !tensorapi.IsNumber(t) && !p.fixed(arg) && !p.ofShape(arg, in) {
+			if t := f.Info.TypeOf(arg); !f.Analysis.API.IsTensor(t) && !p.isTensors(arg) && !(anyNumber && isFloat(t)) && !tensorapi.IsNumber(t) && !p.fixed(arg) && !p.ofShape(arg, in) {
 				return false
 			}
 		}
@@ -48,6 +48,9 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 			break
 		}
 		shape := p.operands(call, in)
+		if !isTotal(fn, call) {
+			shape = p.comparedOperands(call, in)
+		}
 		switch {
 		case shape > varying, shape == varying && !isTotal(fn, call):
 			report(call, "calls %s with a tensor whose shape may change", name)
@@ -70,9 +73,9 @@ func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		switch {
 		case !always:
 			report(call, "calls %s in some iterations only, which may fail", name)
-		case p.isOther(call) || !args(kind == plan.CallsFunction && p.plainly(fn) && p.tensorsAreFloats(call, in, make(map[types.Object]bool))) || e.Needs(p.changed.WithoutVariables()):
+		case p.isOther(call) || p.capturesOther(call) || !args(kind == plan.CallsFunction && p.plainly(fn) && p.tensorsAreFloats(call, in, make(map[types.Object]bool))) || e.Needs(p.changed.WithoutVariables()):
 			report(call, "calls %s, which may fail, with another argument each time", name)
-		case p.operands(call, in) >= varying:
+		case p.comparedOperands(call, in) >= varying:
 			report(call, "calls %s with a tensor whose shape may change", name)
 		}
 	}

@@ -66,11 +66,68 @@ func (p *past) operands(call *ast.CallExpr, in *plan.Stmt) shape {
 		s = p.shape(sel.X, in)
 	}
 	for _, arg := range call.Args {
-		if p.isTensor(arg) {
+		if p.isTensor(arg) || p.isTensors(arg) && !p.fixed(arg) {
 			s = max(s, p.shape(arg, in))
 		}
 	}
+	for _, id := range p.a.f.CapturedBy(call) {
+		if p.isTensor(id) || p.isTensors(id) && !p.fixed(id) {
+			s = max(s, p.shape(id, in))
+		}
+	}
 	return s
+}
+
+// comparedOperands is operands for a call that needs tensors of the same shapes: those that come round are compared with
+// what they were, if need be.
+func (p *past) comparedOperands(call *ast.CallExpr, in *plan.Stmt) shape {
+	for {
+		s := p.operands(call, in)
+		if s <= steady || !slices.ContainsFunc(p.carriedIn(call), p.compare) {
+			return s
+		}
+	}
+}
+
+// carriedIn returns the variables in n that keep their values from one iteration to the next.
+func (p *past) carriedIn(n ast.Node) (vars []types.Object) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if id, ok := m.(*ast.Ident); ok {
+			if v, ok := p.a.f.Info.Uses[id].(*types.Var); ok && p.carried(v) && slices.Contains(p.written, v) {
+				vars = append(vars, v)
+			}
+		}
+		return true
+	})
+	return vars
+}
+
+// capturesOther reports whether call, of a function literal, may find another value than in the iteration before in a
+// variable that is no tensor.
+func (p *past) capturesOther(call *ast.CallExpr) bool {
+	return slices.ContainsFunc(p.a.f.CapturedBy(call), func(id *ast.Ident) bool { return !p.isTensor(id) && !p.isTensors(id) && !p.fixed(id) })
+}
+
+// isTensors reports whether e is a struct of tensors that can be compared, and of nothing else.
+func (p *past) isTensors(e ast.Expr) bool {
+	tv, ok := p.a.f.Info.Types[e]
+	return ok && tv.IsValue() && len(p.tensorsIn(tv.Type)) > 0
+}
+
+// tensorsIn returns the names of the fields of t, if it is a struct of tensors that the function can name, and of
+// nothing else.
+func (p *past) tensorsIn(t types.Type) (names []string) {
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok || tensorapi.IsNumber(t) {
+		return nil
+	}
+	for f := range s.Fields() {
+		if !p.a.f.Analysis.API.IsTensor(f.Type()) || f.Name() == "_" || !f.Exported() && f.Pkg() != p.a.f.Pkg.Types {
+			return nil
+		}
+		names = append(names, f.Name())
+	}
+	return names
 }
 
 // ofShape reports whether e, which stands in the statement in, asks for something about the shape of a
@@ -113,7 +170,11 @@ func (p *past) shape(e ast.Expr, in *plan.Stmt) shape {
 		case p.a.contained == nil && p.isGiven(e, v, in):
 			return same
 		}
-		return p.variable(v)
+		s := p.variable(v)
+		if p.compared[v] && p.asItCame(v, in) {
+			return same
+		}
+		return s
 	case *ast.CallExpr:
 		return p.result(e, in)
 	case *ast.SelectorExpr, *ast.IndexExpr:
@@ -205,6 +266,22 @@ func (p *past) variable(v types.Object) shape {
 	return s
 }
 
+// asItCame reports whether v, which comes round, still is what it was at the beginning of the iteration where the
+// statement in begins.
+func (p *past) asItCame(v types.Object, in *plan.Stmt) bool {
+	return !slices.ContainsFunc(p.a.units, func(u *plan.Unit) bool {
+		if !p.writes(u, v) {
+			return false
+		}
+		for s := in; s != nil && s != p.a.loop; s = s.Parent {
+			if s.IsLoop() && u.Stmt.Within(s) {
+				return true
+			}
+		}
+		return u.Stmt.Node.Pos() < in.Node.Pos()
+	})
+}
+
 // swaps reports whether n assigns to v, as its i-th operand, what is not made of v itself in a way that
 // keeps its shape. v is a tensor that comes round and is used in the loop.
 func (p *past) swaps(v *types.Var, n *ast.AssignStmt, i int) bool {
@@ -241,21 +318,41 @@ func (p *past) swaps(v *types.Var, n *ast.AssignStmt, i int) bool {
 // reports whether that is new.
 func (p *past) compare(v types.Object) bool {
 	lv, ok := v.(*types.Var)
-	body := p.a.loop.Bodies[0]
-	if !ok || p.compared[v] || !p.carried(v) || p.a.f.Visible(p.root(v)) || !p.a.f.Analysis.API.IsTensor(v.Type()) || len(body) == 0 || body[0].IsTest {
+	first := p.begins()
+	var parts []string // of v, if it is a struct
+	if ok && !p.a.f.Analysis.API.IsTensor(v.Type()) {
+		parts = p.tensorsIn(v.Type())
+		ok = len(parts) > 0
+	}
+	if !ok || p.compared[v] || !p.carried(v) || p.a.f.Visible(p.root(v)) || first == nil {
 		return false
 	}
-	if !p.a.f.Sees(body[0].Node.Pos(), p.root(v)) {
+	if !p.a.f.Sees(first.Node.Pos(), p.root(v)) {
 		return false
 	}
 	p.compared[v] = true
-	what := given{ast.NewIdent(v.Name()), lv, body[0]}
+	what := given{ast.NewIdent(v.Name()), lv, first}
 	if at := p.fields[v]; at != nil {
-		what = given{at.expr, at.root, body[0]}
+		what = given{at.expr, at.root, first}
 	}
-	p.given = append(p.given, what)
+	for _, name := range parts {
+		p.given = append(p.given, given{&ast.SelectorExpr{X: what.tensor, Sel: ast.NewIdent(name)}, what.root, first})
+	}
+	if len(parts) == 0 {
+		p.given = append(p.given, what)
+	}
 	clear(p.shapes) // they were found without
 	return true
+}
+
+// begins returns the first statement of the body of the loop after what is tested later of its condition, or nil.
+func (p *past) begins() *plan.Stmt {
+	for _, s := range p.a.loop.Bodies[0] {
+		if !s.IsTest {
+			return s
+		}
+	}
+	return nil
 }
 
 // warm is how many iterations, at the least, come to their end before anything runs past an exit. A loop
@@ -428,8 +525,12 @@ func (p *past) assigned(s *plan.Stmt, v types.Object) shape {
 		for i, lhs := range n.Lhs {
 			id, ok := ast.Unparen(lhs).(*ast.Ident)
 			if ok && info.ObjectOf(id) == v || p.fields[v] != nil && p.isField(lhs, v) {
-				if len(n.Rhs) == len(n.Lhs) && (n.Tok == token.ASSIGN || n.Tok == token.DEFINE) {
+				switch {
+				case n.Tok != token.ASSIGN && n.Tok != token.DEFINE:
+				case len(n.Rhs) == len(n.Lhs):
 					return p.shape(n.Rhs[i], s)
+				case len(n.Rhs) == 1:
+					return p.shape(n.Rhs[0], s)
 				}
 			}
 		}
@@ -489,7 +590,10 @@ func (p *past) result(call *ast.CallExpr, in *plan.Stmt) shape {
 	}
 	fn, api, kind := p.a.f.Callee(call)
 	if fn == nil {
-		return changing // a function literal, which may go by more than its arguments
+		if p.goesByTensors(call) {
+			return s
+		}
+		return changing
 	}
 	if p.a.contained != nil && !oneRow[fn.Name()] && !p.sized(call) {
 		return p.outcome(call, s)
@@ -523,11 +627,19 @@ func (p *past) result(call *ast.CallExpr, in *plan.Stmt) shape {
 	return changing
 }
 
+// goesByTensors reports whether nothing that call goes by may be other than in the iteration before, but tensors.
+func (p *past) goesByTensors(call *ast.CallExpr) bool {
+	if !p.fixed(call.Fun) || p.capturesOther(call) || p.a.f.Effects(call).Needs(p.changed.WithoutVariables()) {
+		return false
+	}
+	return !slices.ContainsFunc(call.Args, func(arg ast.Expr) bool { return !p.isTensor(arg) && !p.isTensors(arg) && !p.fixed(arg) })
+}
+
 // chooses reports whether a function may return another one of its tensors each time.
 func (p *past) chooses(call *ast.CallExpr) bool {
 	e := p.a.f.Effects(call)
 	return e.Needs(p.changed.WithoutVariables()) || slices.ContainsFunc(call.Args, func(arg ast.Expr) bool {
-		return !p.isTensor(arg) && !p.fixed(arg)
+		return !p.isTensor(arg) && !p.isTensors(arg) && !p.fixed(arg)
 	})
 }
 

@@ -227,7 +227,24 @@ func (f *Function) ofParam(fun ast.Expr) (load.Effects, bool) {
 	if v == nil || v.Pos() >= f.Decl.Body.Pos() || f.Sets(v) != 1 {
 		return load.Effects{}, false
 	}
+	for f.original != nil { // of which the directive speaks
+		f = f.original
+		v = f.parameter(v.Name())
+	}
 	return f.Analysis.Program.Effects(v)
+}
+
+// parameter returns the parameter of f with that name.
+func (f *Function) parameter(name string) *types.Var {
+	for _, field := range f.Decl.Type.Params.List {
+		for _, id := range field.Names {
+			if id.Name == name {
+				v, _ := f.Info.Defs[id].(*types.Var)
+				return v
+			}
+		}
+	}
+	return nil
 }
 
 // behind adds the effects of the program's own methods that a call through an

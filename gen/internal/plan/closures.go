@@ -91,6 +91,33 @@ func (f *Function) captured(n ast.Node) (uses []*ast.Ident) {
 	return uses
 }
 
+// CapturedBy returns what the function literal that call calls uses of the variables around it, and what the literals use
+// that it calls in turn. It is nothing if call calls something else.
+func (f *Function) CapturedBy(call *ast.CallExpr) (uses []*ast.Ident) {
+	seen := make(map[*ast.FuncLit]bool)
+	var add func(lit *ast.FuncLit)
+	add = func(lit *ast.FuncLit) {
+		if lit == nil || seen[lit] {
+			return
+		}
+		seen[lit] = true
+		for _, id := range f.captured(lit) {
+			if inner := f.closures[f.variable(id)]; inner != nil {
+				add(inner)
+			} else {
+				uses = append(uses, id)
+			}
+		}
+	}
+	switch fun := ast.Unparen(call.Fun).(type) {
+	case *ast.FuncLit:
+		add(fun)
+	case *ast.Ident:
+		add(f.closures[f.variable(fun)])
+	}
+	return uses
+}
+
 // isTame reports whether lit is called only where the source shows it: at
 // once, through a variable that only holds it, or by a function that returns
 // before anything else happens.
