@@ -153,7 +153,11 @@ func (p *past) unlimited(n ast.Node, in *plan.Stmt) (found *plan.Cause) {
 				report(call, "calls "+name+", which may fail, with another argument each time")
 			}
 		default:
-			if p.operands(call, in) == changing || !p.goesByTensors(call) {
+			if lit := p.a.f.Literal(call); lit != nil && !hasLoops(lit) {
+				if c := p.unlimited(lit.Body, in); c != nil && found == nil {
+					found = c
+				}
+			} else if p.operands(call, in) == changing || !p.goesByTensors(call) {
 				report(call, "calls "+name+", which may fail, with another argument each time")
 			}
 		}
@@ -162,8 +166,20 @@ func (p *past) unlimited(n ast.Node, in *plan.Stmt) (found *plan.Cause) {
 	return found
 }
 
-// selects are operations whose results are a part of their operand whatever their arguments are.
-var selects = set("Row RowI64 Slice SliceI64 Tensor ConstInt")
+// hasLoops reports whether there is a loop in n.
+func hasLoops(n ast.Node) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		switch m.(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// selects are operations whose results have no more elements than what they are given has, whatever else they are given.
+var selects = set("From Reshape Row RowI64 Slice SliceI64 Squeeze Tensor ConstInt Unsqueeze")
 
 // sized reports whether the arguments of a call that may say how large something becomes are the same each time.
 func (p *past) sized(call *ast.CallExpr) bool {
@@ -321,6 +337,8 @@ func (p *past) outcome(call *ast.CallExpr, s shape) shape {
 		}
 	case plan.CallsFunction:
 		bounded = p.goesByTensors(call) || p.sized(call) && p.isPlainWork(fn, make(map[*types.Func]bool))
+	case plan.CallsUnknown:
+		bounded = p.goesByTensors(call)
 	}
 	switch {
 	case !bounded:

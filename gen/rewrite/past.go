@@ -246,13 +246,16 @@ func (p *past) always(s *plan.Stmt) bool {
 
 // skipped reports whether some iterations end before they come to s, a
 // statement of the body.
-func (p *past) skipped(s *plan.Stmt) bool {
-	for _, c := range p.a.loop.Bodies[0] {
+func (p *past) skipped(s *plan.Stmt) bool { return p.skippedIn(p.a.loop, s) }
+
+// skippedIn is skipped for an inner loop.
+func (p *past) skippedIn(loop, s *plan.Stmt) bool {
+	for _, c := range loop.Bodies[0] {
 		if c == s {
 			return false
 		}
 		for d := range c.All {
-			if restarts(d, p.a.loop) {
+			if restarts(d, loop) {
 				return true
 			}
 		}
@@ -305,7 +308,7 @@ func (p *past) fixed(e ast.Expr) bool {
 // endless returns that an inner loop may not come to an end, or nil.
 func (p *past) endless(u *plan.Unit) *plan.Cause {
 	n, ok := u.Stmt.Inner().(*ast.ForStmt)
-	if !ok || u.Stmt == p.a.loop {
+	if !ok || u.Stmt == p.a.loop || p.tests(u.Stmt) {
 		return nil
 	}
 	cond, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
@@ -320,6 +323,19 @@ func (p *past) endless(u *plan.Unit) *plan.Cause {
 		}
 	}
 	return &plan.Cause{Pos: n.Pos(), Text: "may go on for ever"}
+}
+
+// tests reports whether each iteration of loop, an inner one, comes to a test that ends the loop that is planned. Such a
+// loop comes to an end: so many tests are ahead of their values at most.
+func (p *past) tests(loop *plan.Stmt) bool {
+	return slices.ContainsFunc(p.a.loopExits(), func(s *plan.Stmt) bool {
+		for ; s != nil && s != loop; s = s.Parent {
+			if _, isBlock := s.Parent.Inner().(*ast.BlockStmt); s.Parent != loop && !isBlock || s.Parent == loop && p.skippedIn(loop, s) {
+				return false
+			}
+		}
+		return s == loop
+	})
 }
 
 // counter returns the variable that the post statement of a loop counts up or down, or nil. By more than 1 it is an int

@@ -589,13 +589,13 @@ func (p *past) result(call *ast.CallExpr, in *plan.Stmt) shape {
 		return s
 	}
 	fn, api, kind := p.a.f.Callee(call)
-	if fn == nil {
-		if p.goesByTensors(call) {
-			return s
+	if kind == plan.CallsUnknown && p.a.contained == nil {
+		if s == same && p.goesByTensors(call) {
+			return same
 		}
 		return changing
 	}
-	if p.a.contained != nil && !oneRow[fn.Name()] && !p.sized(call) {
+	if p.a.contained != nil && (kind == plan.CallsUnknown || !oneRow[fn.Name()] && !p.sized(call)) {
 		return p.outcome(call, s)
 	}
 	switch kind {
@@ -736,8 +736,8 @@ func addGiven(list []given, e ast.Expr, root *types.Var, by *plan.Stmt) []given 
 	return list
 }
 
-// fromElement reports whether e is an element of something fixed, or a part of
-// one: xs[i], or the value of a range over xs, or a variable that is set to one.
+// fromElement reports whether e is an element of something fixed, or a part of one: xs[i], or what the loop ranges over,
+// or a variable that is set to one.
 func (p *past) fromElement(e ast.Expr, root *types.Var) bool {
 	if ix, ok := elementOf(e); ok {
 		return p.fixed(ix.X) && p.inRange(ix) && p.ofHead(ix.Index)
@@ -750,9 +750,12 @@ func (p *past) fromElement(e ast.Expr, root *types.Var) bool {
 		}
 		sets++
 		switch n := u.Stmt.Inner().(type) {
-		case *ast.RangeStmt:
-			id, ok := n.Value.(*ast.Ident)
-			from = u.Stmt == p.a.loop && ok && p.a.f.Info.ObjectOf(id) == root && p.fixed(n.X) && n.Tok == token.DEFINE
+		case *ast.RangeStmt: // over whatever: what it gives is compared
+			isOf := func(e ast.Expr) bool {
+				id, ok := e.(*ast.Ident)
+				return ok && p.a.f.Info.ObjectOf(id) == root
+			}
+			from = u.Stmt == p.a.loop && n.Tok == token.DEFINE && (isOf(n.Value) || isOf(n.Key))
 		case *ast.AssignStmt:
 			if u.Stmt.Parent != p.a.loop || n.Tok != token.DEFINE || len(n.Lhs) != 1 || len(n.Rhs) != 1 {
 				return false

@@ -109,12 +109,7 @@ func (f *Function) CapturedBy(call *ast.CallExpr) (uses []*ast.Ident) {
 			}
 		}
 	}
-	switch fun := ast.Unparen(call.Fun).(type) {
-	case *ast.FuncLit:
-		add(fun)
-	case *ast.Ident:
-		add(f.closures[f.variable(fun)])
-	}
+	add(f.Literal(call))
 	return uses
 }
 
