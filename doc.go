@@ -76,9 +76,11 @@
 //	analysis/rowwise         AT037: one row after the other of what takes a batch
 //	analysis                 the suite of rules, alone and as a tool of go vet and go fix
 //	gen/internal/facts       what functions of the standard library do
+//	gen/internal/syntax      small questions about statements, expressions and types
 //	gen/internal/load        packages and types of the code to rewrite
 //	gen/internal/plan        a loop as effects and reads
 //	gen/internal/emit        printing what was planned
+//	gen/rewrite/numbers      functions restated in numbers that stay on the device
 //	gen/rewrite              the rewrites, in order
 //	gen/internal/verify      original and generated functions, executed on terms and compared
 //	gen                      Generate computes results, Result.Commit writes them

@@ -89,10 +89,13 @@ analysis/sites:    analysis/internal/syntax analysis/lint analysis/blocking anal
 analysis/RULE:     analysis/internal/jsonfile analysis/internal/syntax analysis/lint analysis/sites analysis/blocking analysis/tensorapi golang.org/x/tools/...
 analysis:          analysis/lint analysis/blocking analysis/tensorapi analysis/RULE device/report golang.org/x/tools/...
 gen/internal/facts:
+gen/internal/syntax:
 gen/internal/load: golang.org/x/tools/... analysis/tensorapi
 gen/internal/plan: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/blocking analysis/tensorapi gonum.org/v1/gonum/graph/...
 gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi github.com/dave/jennifer/jen
-gen/rewrite:       gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
+# Stages of their own are below the planner, which calls them. They look at functions only.
+gen/rewrite/numbers: gen/internal/load gen/internal/plan gen/internal/syntax golang.org/x/tools/... analysis/tensorapi
+gen/rewrite:       gen/internal/load gen/internal/plan gen/internal/syntax gen/rewrite/numbers golang.org/x/tools/... analysis/tensorapi
 gen/internal/verify: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/tensorapi
 gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/internal/verify gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
 # What tests of the generator share, with the tests of its golden files.

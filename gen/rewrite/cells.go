@@ -239,7 +239,7 @@ func (p *past) mayBeSeen(v *types.Var) bool {
 			continue
 		}
 		for _, jump := range plan.JumpsFrom(u.Stmt.Node) {
-			if mentionsAny(p.a.f, jump, map[types.Object]bool{v: true}) {
+			if p.a.f.Mentions(jump, map[types.Object]bool{v: true}) {
 				return true
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // A loop of which an iteration may panic past the end, because a tensor grows or an index does, is not
@@ -210,7 +211,7 @@ func (p *past) isPlainWork(fn *types.Func, seen map[*types.Func]bool) bool {
 			plain = false
 		case *ast.CallExpr:
 			if f.Info.Types[n.Fun].IsType() {
-				converts = converts || isInteger(f.Info.TypeOf(n)) && isFloat(f.Info.TypeOf(n.Args[0]))
+				converts = converts || syntax.IsInteger(f.Info.TypeOf(n)) && isFloat(f.Info.TypeOf(n.Args[0]))
 				break
 			}
 			callee, api, kind := f.Callee(n)
@@ -318,7 +319,7 @@ func (p *past) joins(s *plan.Stmt, v types.Object) (found bool) {
 	ast.Inspect(s.Inner(), func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
 			fn, _, kind := p.a.f.Callee(call)
-			found = found || kind == plan.CallsLibrary && (fn.Name() == "Concat" || fn.Name() == "Stack") && mentionsAny(p.a.f, call, map[types.Object]bool{p.root(v): true})
+			found = found || kind == plan.CallsLibrary && (fn.Name() == "Concat" || fn.Name() == "Stack") && p.a.f.Mentions(call, map[types.Object]bool{p.root(v): true})
 		}
 		return !found
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // Exit is speculate: a value decides whether the loop goes on. The loop runs on
@@ -263,7 +264,7 @@ func (a *attempt) way(x *plan.Exits, g *plan.Group, jump ast.Stmt) (*plan.Way, *
 		if why := a.tail(x, g, w, n); why != nil {
 			return nil, why
 		}
-		if len(n.Results) == 0 || calls(n) {
+		if len(n.Results) == 0 || syntax.HasCall(n) {
 			for _, v := range a.past.written {
 				// nothing outside the loop leads to others
 				if len(n.Results) == 0 && a.f.IsResult(v) || a.f.IsCaptured(v) && a.past.carried(v) {
@@ -351,16 +352,6 @@ func (a *attempt) tail(x *plan.Exits, g *plan.Group, w *plan.Way, n *ast.ReturnS
 		return true
 	})
 	return why
-}
-
-// calls reports whether n contains a call.
-func calls(n ast.Node) (found bool) {
-	ast.Inspect(n, func(m ast.Node) bool {
-		_, is := m.(*ast.CallExpr)
-		found = found || is
-		return !found
-	})
-	return found
 }
 
 func isFunc(t types.Type) bool { _, ok := t.Underlying().(*types.Signature); return ok }

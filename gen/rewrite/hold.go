@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // What a cell holds is taken before an entry that uses it, in the place of the entry, whether
@@ -53,7 +54,7 @@ func (a *attempt) operandsOf(call *ast.CallExpr) []ast.Expr {
 // usedBefore reports whether each way to s comes to a call of the library with the operand v.
 func (a *attempt) usedBefore(v *types.Var, s *plan.Stmt) bool {
 	for n := ast.Node(s.Node); n != nil; n = a.f.Parent(n) {
-		for _, before := range list(a.f.Parent(n)) {
+		for _, before := range syntax.List(a.f.Parent(n)) {
 			if before.Pos() >= n.Pos() {
 				break
 			}

@@ -54,8 +54,7 @@ func (p *planner) keeps() {
 			keep.Detach = detach()
 			p.d.Keeps = append(p.d.Keeps, keep)
 			for _, e := range keep.Places {
-				p.remarks = append(p.remarks, plan.Remark{Code: Kept.Code, Rule: Kept.Name, Verdict: plan.Applied, Pos: p.f.Position(e.Pos()),
-					Function: p.f.Decl.Name.Name, Message: types.ExprString(e) + " " + Kept.Does})
+				p.remarks = append(p.remarks, Kept.Made(p.f, e.Pos(), types.ExprString(e)))
 			}
 		}
 		p.d.Gone = append(p.d.Gone, k.gone...)

@@ -234,7 +234,7 @@ func (n *namer) results(g *plan.Group) {
 	}
 	for _, e := range s.Inner().(*ast.ReturnStmt).Results {
 		if _, name := ast.Unparen(e).(*ast.Ident); !name && s.IsHere(e) {
-			g.Here = append(g.Here, plan.Result{Expr: e, Name: n.unused("result")})
+			g.Here = append(g.Here, plan.Result{Expr: e, Name: n.Unused("result")})
 		}
 	}
 }
@@ -295,7 +295,7 @@ func nameLift(l *plan.Lift) {
 		return
 	}
 	n := newNamer(l.Function)
-	n.later = n.unused("later")
+	n.later = n.Unused("later")
 	l.Later.Name = n.later
 	n.groups(l.Region)
 }
@@ -306,8 +306,8 @@ func (n *namer) closure(l *plan.Lift) {
 		return
 	}
 	name := l.Closure.Var.Name() + "Later"
-	for l.Name = n.unused(name); n.f.Analysis.IsTaken(n.f.Home, l.Name); {
-		l.Name = n.unused(name)
+	for l.Name = n.Unused(name); n.f.Analysis.IsTaken(n.f.Home, l.Name); {
+		l.Name = n.Unused(name)
 	}
 	l.Later.Name = n.later
 	n.groups(l.Region)

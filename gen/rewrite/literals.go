@@ -22,7 +22,7 @@ func inLiterals(f *plan.Function) (remarks []plan.Remark) {
 			code := plan.WaitsInside
 			remarks = append(remarks, plan.Remark{
 				Code: code, Verdict: plan.Refused, Class: code.Class(), Pos: f.Position(call.Pos()), Function: f.Decl.Name.Name,
-				Message: (&plan.Read{Expr: call}).What() + " can't come later: " + titles[code],
+				Message: (&plan.Read{Expr: call}).What() + " can't come later: " + code.Title(),
 				Because: []plan.Related{{Pos: f.Position(why.Pos), Text: "it " + why.Text}}, Hint: "write the loop in the body of a declared function",
 			})
 		}

@@ -10,45 +10,24 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
-// A namer finds names that mean nothing else anywhere in a function.
+// A namer gives names to what a plan declares.
 type namer struct {
+	*plan.Names
 	f     *plan.Function
-	taken map[string]bool
 	later string // the first backlog
 	row   string // the parameter of functions of one row, or "" if there is none yet
 }
 
-func newNamer(f *plan.Function) *namer {
-	n := &namer{f: f, taken: map[string]bool{"asyncrt": true}}
-	ast.Inspect(f.Decl, func(m ast.Node) bool {
-		if id, ok := m.(*ast.Ident); ok {
-			n.taken[id.Name] = true
-		}
-		return true
-	})
-	for _, name := range types.Universe.Names() {
-		n.taken[name] = true
-	}
-	return n
-}
-
-// unused returns name, or the first of name2, name3, … that is not in use.
-func (n *namer) unused(name string) string {
-	got := name
-	for i := 2; n.taken[got] || n.f.Pkg.Types.Scope().Lookup(got) != nil || n.f.Home.Types.Scope().Lookup(got) != nil; i++ {
-		got = fmt.Sprintf("%s%d", name, i)
-	}
-	n.taken[got] = true
-	return got
-}
+func newNamer(f *plan.Function) *namer { return &namer{Names: plan.NewNames(f), f: f} }
 
 // name gives names to everything that d declares.
 func (n *namer) name(d *plan.Deferral) {
 	d.Laters = n.share(d.Laters)
 	for _, l := range d.Laters {
-		l.Name = n.unused("later")
+		l.Name = n.Unused("later")
 		n.exits(l)
 	}
 	if len(d.Laters) > 0 {
@@ -57,7 +36,7 @@ func (n *namer) name(d *plan.Deferral) {
 	for _, l := range d.Laters {
 		for _, r := range l.Regions {
 			for _, o := range r.Onces {
-				o.Name = n.unused(o.Var.Name() + o.Method)
+				o.Name = n.Unused(o.Var.Name() + o.Method)
 			}
 			n.groups(r)
 		}
@@ -66,22 +45,22 @@ func (n *namer) name(d *plan.Deferral) {
 		l.KeepsReads = keepsReads(n.f, l)
 	}
 	for _, k := range d.Keeps {
-		k.Param, k.Name = n.rowParam(), n.unused(n.baseOf(k)+"Rows")
+		k.Param, k.Name = n.rowParam(), n.Unused(n.baseOf(k)+"Rows")
 	}
 }
 
 // baseOf is what k is called after: the variable that its definition is of, or else what is computed.
 func (n *namer) baseOf(k *plan.Keep) string {
 	if a, ok := n.f.Parent(k.Expr).(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 {
-		return base(a.Lhs[0])
+		return plan.BaseName(a.Lhs[0])
 	}
-	return base(k.Expr)
+	return plan.BaseName(k.Expr)
 }
 
 // rowParam is the name for what gives rows, in functions of one row.
 func (n *namer) rowParam() string {
 	if n.row == "" {
-		n.row = n.unused("row")
+		n.row = n.Unused("row")
 	}
 	return n.row
 }
@@ -93,7 +72,7 @@ func (n *namer) groups(r *plan.Region) {
 		n.results(g)
 		taken = n.reads(g, r, taken)
 		for _, c := range g.Copies {
-			c.Name = n.unused(c.Var.Name() + "At")
+			c.Name = n.Unused(c.Var.Name() + "At")
 		}
 	}
 }
@@ -107,18 +86,18 @@ func (n *namer) exits(l *plan.Later) {
 			continue
 		}
 		if end == "" {
-			end, ok = n.unused("end"), n.unused("ok")
+			end, ok = n.Unused("end"), n.Unused("ok")
 		}
 		r.Exits.End, r.Exits.OK = end, ok
 		if len(r.Exits.Ways) > 1 {
-			r.Exits.Which = n.unused("exit")
+			r.Exits.Which = n.Unused("exit")
 			r.Exits.Behind = !r.Endless
 			if r.Exits.Behind && !(r.Exits.TakenOnce(l) && len(r.Exits.Fields) == 0) {
-				r.Exits.Ended = n.unused("ended")
+				r.Exits.Ended = n.Unused("ended")
 			}
 		}
 		if _, labelled := r.Loop.Node.(*ast.LabeledStmt); r.Exits.Labels && !labelled {
-			r.Exits.Label = n.unused("loop")
+			r.Exits.Label = n.Unused("loop")
 		}
 		for _, s := range r.Exits.Fields {
 			if slots[s.Var] == nil {
@@ -135,14 +114,14 @@ func (n *namer) exits(l *plan.Later) {
 			}
 			for _, o := range outs {
 				if o.Name == "" {
-					o.Name = n.unused(o.Var.Name() + "AtEnd")
+					o.Name = n.Unused(o.Var.Name() + "AtEnd")
 					l.Outs = append(l.Outs, o)
 				}
 			}
 		}
 	}
 	if len(l.State.Fields) > 0 {
-		l.State.Type = n.unused(load.Unexport(n.f.Decl.Name.Name) + "End")
+		l.State.Type = n.Unused(load.Unexport(n.f.Decl.Name.Name) + "End")
 	}
 	fields := make(map[string]bool)
 	for _, s := range l.State.Fields {
@@ -194,11 +173,11 @@ next:
 func (n *namer) inScope(a, b ast.Stmt) bool {
 	found := false
 	ast.Inspect(n.f.Decl.Body, func(m ast.Node) bool {
-		i := slices.Index(list(m), a)
+		i := slices.Index(syntax.List(m), a)
 		if i < 0 {
 			return !found
 		}
-		for _, s := range list(m)[i+1:] {
+		for _, s := range syntax.List(m)[i+1:] {
 			found = found || s.Pos() <= b.Pos() && b.End() <= s.End()
 		}
 		return false
@@ -210,19 +189,6 @@ func (n *namer) inScope(a, b ast.Stmt) bool {
 		return found
 	})
 	return found
-}
-
-// list returns the list of statements that n consists of.
-func list(n ast.Node) []ast.Stmt {
-	switch n := n.(type) {
-	case *ast.BlockStmt:
-		return n.List
-	case *ast.CaseClause:
-		return n.Body
-	case *ast.CommClause:
-		return n.Body
-	}
-	return nil
 }
 
 // taken is a Read that a group has named, and where it is in scope.
@@ -247,7 +213,7 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 		held := s.Holds()
 		holds := func(before token.Pos) { // in the order in which the program evaluates them
 			for ; len(held) > 0 && (held[0].Pos() < before || before == token.NoPos); held = held[1:] {
-				g.Takes = append(g.Takes, plan.Take{Held: held[0], Name: n.unused(baseOfHeld(held[0]) + "At")})
+				g.Takes = append(g.Takes, plan.Take{Held: held[0], Name: n.Unused(baseOfHeld(held[0]) + "At")})
 			}
 		}
 		_, reads := s.Deferred()
@@ -262,7 +228,7 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 				n.rows(g, read)
 				continue
 			}
-			name := n.unused(base(read.Operand) + "At")
+			name := n.Unused(plan.BaseName(read.Operand) + "At")
 			g.Names[read] = name
 			take := plan.Take{Read: read, Name: name}
 			if read.Plain == nil && !read.Fixed {
@@ -290,9 +256,9 @@ func (n *namer) reads(g *plan.Group, r *plan.Region, before []taken) []taken {
 // baseOfHeld is the name that what is taken of a cell or a field is called after.
 func baseOfHeld(e ast.Expr) string {
 	if call, ok := e.(*ast.CallExpr); ok {
-		return base(call.Fun)
+		return plan.BaseName(call.Fun)
 	}
-	return base(e)
+	return plan.BaseName(e)
 }
 
 // note notes which of the Reads in all s always uses.
@@ -357,7 +323,7 @@ func (n *namer) rows(g *plan.Group, r *plan.Read) {
 	if call, ok := ast.Unparen(of).(*ast.CallExpr); ok && slices.Contains(r.Rows.Calls, call) {
 		of = ast.Unparen(call.Fun).(*ast.SelectorExpr).X
 	}
-	g.Names[r] = n.unused(base(of) + "Rows")
+	g.Names[r] = n.Unused(plan.BaseName(of) + "Rows")
 	g.Takes = append(g.Takes, plan.Take{Read: r, Name: g.Names[r]})
 }
 
@@ -399,21 +365,4 @@ func sameList(a, b *plan.Stmt) bool {
 		}
 	}
 	return false
-}
-
-// base is the name that a Read of e is called after.
-func base(e ast.Expr) string {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.Ident:
-		return load.Unexport(e.Name)
-	case *ast.SelectorExpr:
-		return load.Unexport(e.Sel.Name)
-	case *ast.CallExpr:
-		return base(e.Fun)
-	case *ast.IndexExpr:
-		return base(e.X)
-	case *ast.StarExpr:
-		return base(e.X)
-	}
-	return "value"
 }

@@ -318,7 +318,7 @@ func (p *past) endless(u *plan.Unit) *plan.Cause {
 		x, isID := ast.Unparen(cond.X).(*ast.Ident)
 		up := isUp && (cond.Op == token.LSS || cond.Op == token.LEQ)
 		down := !isUp && (cond.Op == token.GTR || cond.Op == token.GEQ)
-		if isID && p.a.f.Info.ObjectOf(x) == counter && (up || down) && p.changedOnlyBy(counter, n) && !mentionsAny(p.a.f, cond.Y, changedIn(p.a.units, u.Stmt)) {
+		if isID && p.a.f.Info.ObjectOf(x) == counter && (up || down) && p.changedOnlyBy(counter, n) && !p.a.f.Mentions(cond.Y, changedIn(p.a.units, u.Stmt)) {
 			return nil
 		}
 	}
@@ -385,16 +385,6 @@ func changedIn(units []*plan.Unit, s *plan.Stmt) map[types.Object]bool {
 		}
 	}
 	return changedBy(in)
-}
-
-func mentionsAny(f *plan.Function, n ast.Node, objs map[types.Object]bool) (found bool) {
-	ast.Inspect(n, func(m ast.Node) bool {
-		if id, ok := m.(*ast.Ident); ok {
-			found = found || objs[f.Info.ObjectOf(id)]
-		}
-		return !found
-	})
-	return found
 }
 
 // carried reports whether v keeps its value from one iteration to the next.

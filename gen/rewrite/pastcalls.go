@@ -9,13 +9,14 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // call checks a call.
 func (p *past) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(ast.Node, string, ...any)) {
 	f := p.a.f
 	if f.Info.Types[call.Fun].IsType() {
-		if isSliceToArray(f.Info, call) && (!always || !p.fixed(call.Args[0])) {
+		if syntax.IsSliceToArray(f.Info, call) && (!always || !p.fixed(call.Args[0])) {
 			report(call, "converts a slice that may be too short")
 		}
 		return
@@ -138,18 +139,6 @@ func (p *past) rowOf(call *ast.CallExpr) bool {
 	return false
 }
 
-// isSliceToArray reports whether a conversion makes an array of a slice, or a pointer to one.
-func isSliceToArray(info *types.Info, call *ast.CallExpr) bool {
-	if _, ok := info.TypeOf(call.Args[0]).Underlying().(*types.Slice); !ok {
-		return false
-	}
-	switch info.TypeOf(call).Underlying().(type) {
-	case *types.Array, *types.Pointer:
-		return true
-	}
-	return false
-}
-
 func isFloat(t types.Type) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && b.Info()&types.IsFloat != 0
@@ -180,12 +169,12 @@ func (p *past) calm(fn *types.Func, seen map[*types.Func]bool) bool {
 		case *ast.BinaryExpr:
 			switch n.Op {
 			case token.QUO, token.REM, token.SHL, token.SHR:
-				calm = calm && !(isInteger(f.Info.TypeOf(n)) && f.Info.Types[n].Value == nil)
+				calm = calm && !(syntax.IsInteger(f.Info.TypeOf(n)) && f.Info.Types[n].Value == nil)
 			}
 		case *ast.AssignStmt:
 			switch n.Tok {
 			case token.QUO_ASSIGN, token.REM_ASSIGN, token.SHL_ASSIGN, token.SHR_ASSIGN:
-				calm = calm && !isInteger(f.Info.TypeOf(n.Lhs[0]))
+				calm = calm && !syntax.IsInteger(f.Info.TypeOf(n.Lhs[0]))
 			}
 		case *ast.CallExpr:
 			if f.Info.Types[n.Fun].IsType() {

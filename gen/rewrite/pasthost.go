@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // partial returns what in n may fail although it did not in the iterations
@@ -39,7 +40,7 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 		case *ast.FuncLit:
 			return false
 		case *ast.IndexExpr:
-			if t, ok := info.TypeOf(m.X).Underlying().(*types.Map); ok && mayNotCompare(t.Key()) && !same(m.Index) {
+			if t, ok := info.TypeOf(m.X).Underlying().(*types.Map); ok && syntax.MayNotCompare(t.Key()) && !same(m.Index) {
 				report(m, "may look for a key in %s that can't be compared", types.ExprString(m.X))
 			}
 			if !p.inRange(m) && !same(m.X, m.Index) {
@@ -52,7 +53,7 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 		case *ast.BinaryExpr:
 			switch m.Op {
 			case token.QUO, token.REM:
-				if isInteger(info.TypeOf(m)) && !isNonzero(info, m.Y) && !same(m.Y) {
+				if syntax.IsInteger(info.TypeOf(m)) && !isNonzero(info, m.Y) && !same(m.Y) {
 					report(m, "may divide by zero")
 				}
 			case token.SHL, token.SHR:
@@ -60,14 +61,14 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 					report(m, "may shift by a negative number")
 				}
 			case token.EQL, token.NEQ:
-				if mayNotCompare(info.TypeOf(m.X)) && mayNotCompare(info.TypeOf(m.Y)) && !same(m.X, m.Y) {
+				if syntax.MayNotCompare(info.TypeOf(m.X)) && syntax.MayNotCompare(info.TypeOf(m.Y)) && !same(m.X, m.Y) {
 					report(m, "may compare what can't be compared")
 				}
 			}
 		case *ast.AssignStmt:
 			switch m.Tok {
 			case token.QUO_ASSIGN, token.REM_ASSIGN:
-				if isInteger(info.TypeOf(m.Lhs[0])) && !isNonzero(info, m.Rhs[0]) && !same(m.Rhs[0]) {
+				if syntax.IsInteger(info.TypeOf(m.Lhs[0])) && !isNonzero(info, m.Rhs[0]) && !same(m.Rhs[0]) {
 					report(m, "may divide by zero")
 				}
 			case token.SHL_ASSIGN, token.SHR_ASSIGN:
@@ -127,11 +128,6 @@ func (p *past) assigns(n *ast.AssignStmt, always bool, report func(ast.Node, str
 	}
 }
 
-func isInteger(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsInteger != 0
-}
-
 func isUnsigned(t types.Type) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && b.Info()&types.IsUnsigned != 0
@@ -170,24 +166,6 @@ func (p *past) inRange(e *ast.IndexExpr) bool {
 }
 
 func isMap(t types.Type) bool { _, ok := t.Underlying().(*types.Map); return ok }
-
-// mayNotCompare reports whether a comparison of values of type t may fail: if
-// it comes to values in interfaces, which may be slices.
-func mayNotCompare(t types.Type) bool {
-	switch t := t.Underlying().(type) {
-	case *types.Interface: // of a type parameter as well
-		return true
-	case *types.Array:
-		return mayNotCompare(t.Elem())
-	case *types.Struct:
-		for f := range t.Fields() {
-			if mayNotCompare(f.Type()) {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // isLen reports whether e is len(x).
 func isLen(info *types.Info, e, x ast.Expr) bool {

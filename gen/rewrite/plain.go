@@ -9,6 +9,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // Plain is the rewrite plain-form: a loop is written in a form that can be planned part by part, if it gains from it.
@@ -137,7 +138,7 @@ func (p *plain) negated(e ast.Expr) string {
 		if !isComparison {
 			break
 		}
-		if n.Op == token.EQL || n.Op == token.NEQ || isInteger(p.f.Info.TypeOf(n.X)) { // NaN is neither
+		if n.Op == token.EQL || n.Op == token.NEQ || syntax.IsInteger(p.f.Info.TypeOf(n.X)) { // NaN is neither
 			return p.f.Text(e.Pos(), n.OpPos) + op.String() + p.f.Text(n.OpPos+token.Pos(len(n.Op.String())), e.End())
 		}
 	case *ast.ParenExpr, *ast.CallExpr, *ast.Ident:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/rewrite/numbers"
 )
 
 // Function plans what runs later in f. It returns nil if nothing can, and
@@ -39,7 +40,7 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 			f, d, remarks, forms = other, better, fewer, append(forms, changed...)
 		}
 	}
-	restated, applied, refused := roundTrips(f, asked)
+	restated, applied, refused := numbers.Restate(f, asked.numbers())
 	if restated != nil {
 		if better, fewer := deferred(restated, asked); better != nil && waits(fewer) < waits(remarks) {
 			return better, slices.Concat(forms, applied, fewer, refused)

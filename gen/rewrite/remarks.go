@@ -64,38 +64,10 @@ func (a *attempt) refusal(s *plan.Stmt, r refuse) plan.Remark {
 	}
 	return plan.Remark{
 		Code: r.Code, Verdict: plan.Refused, Class: r.Code.Class(), Pos: a.position(pos), Function: a.f.Decl.Name.Name,
-		Message: what + ": " + titles[r.Code],
+		Message: what + ": " + r.Code.Title(),
 		Because: because,
 		Hint:    r.Hint,
 	}
-}
-
-// titles say in a few words what a refusal is about.
-var titles = map[plan.Code]string{
-	plan.FeedsDevice:    "its value goes back to the device",
-	plan.DecidesExit:    "its value decides whether the loop goes on",
-	plan.DecidesDevice:  "its value decides what the device does",
-	plan.UnknownEffects: "something beside it has unknown effects",
-	plan.Blocks:         "something beside it may wait for the outside",
-	plan.SharedMemory:   "running ahead would show in memory that others can see",
-	plan.OnlyNow:        "it can't be put off in this form",
-	plan.WaitsInside:    "the wait is inside a function that is called",
-	plan.DeferInLoop:    "the loop defers calls",
-	plan.Timing:         "the loop measures time",
-	plan.Jumps:          "the function uses goto",
-	plan.ReadsCell:      "it uses a parameter that the loop changes",
-	plan.SwitchedOff:    "the rewrite is switched off",
-	plan.Entangled:      "the tensor is computed in the middle of it",
-	plan.LoopHeader:     "the loop itself depends on its value",
-	plan.PastFails:      "past the end of the loop, something may fail",
-	plan.PastCells:      "the loop changes cells that can't be given back",
-	plan.PastMemory:     "the loop changes memory that can't be given back",
-	plan.PastRandom:     "the loop draws random numbers on the host",
-	plan.ExitForm:       "the way out of the loop has a form that can't be moved",
-	plan.Hidden:         "it declares a variable that can't be declared before",
-	plan.NoNumber:       "the device has no form of that",
-	plan.OneRounding:    "it may be rounded otherwise on another platform",
-	plan.Exempt:         "strict forbids a difference in time",
 }
 
 // refusals are the remarks for a loop in which too much must run now.

@@ -14,15 +14,11 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/rewrite/numbers"
 )
 
 // A Rewrite is one kind of change to a loop.
-type Rewrite struct {
-	Name string    // as in off=defer-sum
-	Was  string    // what it was called before it had a name
-	Code plan.Code // of the remark when it was made
-	Does string    // completes "loss.Item() …" in that remark
-}
+type Rewrite = plan.Rewrite
 
 // A Step is a rewrite and the places where the planner, in planner.go, calls it. Nothing else makes the rewrite, so
 // that a function is planned without it where its step is left out.
@@ -49,10 +45,8 @@ type Step struct {
 	// nil if nothing is. The form is taken if less waits then.
 	form func(f *plan.Function) (*plan.Function, []plan.Remark)
 
-	// number looks for what can stay on the device in a function that would wait, and is called until nothing more
-	// is found. numbers are the remarks on what it found.
-	number  func(r *restater)
-	numbers func(r *restater) []plan.Remark
+	// number is a part of the stage that restates a function that would wait in numbers that stay on the device.
+	number *numbers.Part
 }
 
 // Pipeline is every rewrite. Where the planner calls several of them in one place, they come in this order.
@@ -74,8 +68,8 @@ func init() { // the steps lead back to their rewrites
 		{Rewrite: Scalar, defers: only(Scalar)},
 		{Rewrite: Undone, ahead: (*attempt).undo},
 		{Rewrite: Kept, end: (*planner).keeps},
-		{Rewrite: Choice, number: (*restater).choices, numbers: (*restater).chosenRemarks},
-		{Rewrite: RoundTrip, number: (*restater).choose, numbers: (*restater).stayRemarks},
+		{Rewrite: numbers.Choice.Rewrite, number: numbers.Choice},
+		{Rewrite: numbers.RoundTrip.Rewrite, number: numbers.RoundTrip},
 	}
 }
 
@@ -113,6 +107,16 @@ func withoutOff(k *load.Kernel) *directive {
 		k = &load.Kernel{}
 	}
 	return &directive{k, slices.DeleteFunc(slices.Clone(Pipeline), func(s *Step) bool { return slices.Contains(k.Off, s.Name) })}
+}
+
+// numbers are the parts of that stage that are not switched off.
+func (d *directive) numbers() (parts []*numbers.Part) {
+	for _, step := range d.steps {
+		if step.number != nil {
+			parts = append(parts, step.number)
+		}
+	}
+	return parts
 }
 
 // defers reports whether a step puts off s.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // What comes later may show a field that the loop changes ahead, such as a counter: then it takes what the field
@@ -114,7 +115,7 @@ func (a *attempt) leadsTo(v *types.Var, s *plan.Stmt) bool {
 		return true
 	}
 	for n := ast.Node(s.Node); n != nil; n = a.f.Parent(n) {
-		for _, before := range list(a.f.Parent(n)) {
+		for _, before := range syntax.List(a.f.Parent(n)) {
 			if before.Pos() >= n.Pos() {
 				break
 			}

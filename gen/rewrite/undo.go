@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // A statement that enqueues work and changes memory that others can see, such as a field of the receiver, may run
@@ -338,7 +339,7 @@ func (a *attempt) leadsBefore(v *types.Var) bool {
 		if _, isFunc := n.(*ast.FuncLit); isFunc {
 			break
 		}
-		for _, before := range list(a.f.Parent(n)) {
+		for _, before := range syntax.List(a.f.Parent(n)) {
 			if before.Pos() >= n.Pos() {
 				break
 			}

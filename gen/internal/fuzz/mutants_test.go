@@ -67,9 +67,10 @@ const (
 	tensorOps = "runtime/tensor/ops.go"
 	generator = "runtime/tensor/random.go"
 
-	choosing    = "gen/rewrite/choices.go"
-	restates    = "gen/rewrite/restate.go"
-	indices     = "gen/rewrite/integers.go"
+	arms        = "gen/rewrite/numbers/arms.go"
+	raising     = "gen/rewrite/numbers/raise.go"
+	writing     = "gen/rewrite/numbers/write.go"
+	indices     = "gen/rewrite/numbers/integers.go"
 	hoists      = "gen/rewrite/hoists.go"
 	pastCalls   = "gen/rewrite/pastcalls.go"
 	pastHost    = "gen/rewrite/pasthost.go"
@@ -171,22 +172,22 @@ var mutants = []mutant{
 		old: "\tg.Returns = last == body[len(body)-1] && ", new: "\tg.Returns = true || last == body[len(body)-1] && "},
 
 	// Choices, round trips and indices.
-	{name: "what fails on one side of a choice spoils nothing", by: "spoils", file: choosing, old: "\t\t\t\tif !everywhere && !r.isLookedAt(e, v, s) {\n", new: "\t\t\t\tif false && !everywhere {\n"},
-	{name: "everything has been looked at before a choice", by: "looked", file: choosing, old: "\treturn at != nil && at.fine && !r.inner[v] && r.f.CanCopy(v)\n", new: "\treturn at != at || true\n"},
-	{name: "the head of a choice raises nothing", by: "heads", file: choosing, old: "\t\t\traise += lhs.(*ast.Ident).Name + look(r.f.Info.TypeOf(lhs)) + \"; \"\n", new: "\t\t\t_ = lhs\n"},
+	{name: "what fails on one side of a choice spoils nothing", by: "spoils", file: arms, old: "\t\t\t\tif !everywhere && !r.isLookedAt(e, v, s) {\n", new: "\t\t\t\tif false && !everywhere {\n"},
+	{name: "everything has been looked at before a choice", by: "looked", file: arms, old: "\treturn at != nil && at.fine && !r.inner[v] && r.f.CanCopy(v)\n", new: "\treturn at != at || true\n"},
+	{name: "the head of a choice raises nothing", by: "heads", file: "gen/rewrite/numbers/writechoice.go", old: "\t\t\traise += lhs.(*ast.Ident).Name + look(r.f.Info.TypeOf(lhs)) + \"; \"\n", new: "\t\t\t_ = lhs\n"},
 	{name: "the device chooses the other tensor", by: "sides", file: either, old: "*v = c.Choose(a, b)", new: "*v = c.Choose(b, a)"},
 	{name: "the device chooses the other number", by: "sides", file: either, old: "c.ChooseF64(x[i].(F64), y[i].(F64))", new: "c.ChooseF64(y[i].(F64), x[i].(F64))"},
 	{name: "one side of a choice sees what the other has made", by: "sides", file: either, old: "\t\t\t\t*v = before[i].(*Tensor)\n", new: "\t\t\t\t_, _ = v, before[i]\n"},
-	{name: "numbers raise nothing where they are read", by: "numbers", file: restates, old: "\t\t\tif !r.implied(s, v) {\n", new: "\t\t\tif false && !r.implied(s, v) {\n"},
-	{name: "every operation may be on a side that is not taken", by: "not-taken", file: choosing, old: "api.Kind == tensorapi.Op && (api.Batch == tensorapi.Batched || mayDivide[fn.Name()]):\n", new: "api.Kind == tensorapi.Op:\n"},
+	{name: "numbers raise nothing where they are read", by: "numbers", file: raising, old: "\t\t\tif !r.implied(s, v) {\n", new: "\t\t\tif false && !r.implied(s, v) {\n"},
+	{name: "every operation may be on a side that is not taken", by: "not-taken", file: arms, old: "api.Kind == tensorapi.Op && (api.Batch == tensorapi.Batched || mayDivide[fn.Name()]):\n", new: "api.Kind == tensorapi.Op:\n"},
 	{name: "integers are divided on both sides", by: "divides", file: either, old: "a.dtype == b.dtype && a.dtype.IsFloat() && ", new: "a.dtype == b.dtype && "},
-	{name: "nobody can tell what runs before a number is looked at", by: "late-looks", file: restates, old: "\treturn !r.f.Shows(e)\n", new: "\treturn true\n"},
+	{name: "nobody can tell what runs before a number is looked at", by: "late-looks", file: raising, old: "\treturn !r.f.Shows(e)\n", new: "\treturn true\n"},
 	{name: "the device does not round to a float32", by: "numbers", file: numbersFile, old: "\trounded := x.As(Float32)\n", new: "\trounded := x.As(Float64)\n"},
 	{name: "numbers of the device change places", by: "numbers", file: numbersFile,
 		old: "\ta, b := x.meet(y)\n\tdefer letGo(a, b)\n\treturn F64{t: ", new: "\tb, a := x.meet(y)\n\tdefer letGo(a, b)\n\treturn F64{t: "},
 	{name: "a number that is not there is taken", by: "hastens", file: "runtime/internal/engine/hasten.go", old: "\treturn ready\n", new: "\treturn ready || ops >= 0\n"},
-	{name: "no index is negative", by: "slices", file: indices, old: "\t\treturn r.isPosition(sel.X)\n\t}\n\tswitch", new: "\t\treturn r.isPosition(sel.X) || true\n\t}\n\tswitch"},
-	{name: "an index that there is not is selected", by: "found-again", file: restates, old: "\t\t\tr.insert(s.Pos(), r.check(call)+\"; \")\n", new: "\t\t\t_ = r.check(call)\n"},
+	{name: "no index is negative", by: "slices", file: indices, old: "\t\treturn isPosition(r.f, sel.X)\n\t}\n\tswitch", new: "\t\treturn isPosition(r.f, sel.X) || true\n\t}\n\tswitch"},
+	{name: "an index that there is not is selected", by: "found-again", file: writing, old: "\t\t\tr.insert(s.Pos(), r.check(call)+\"; \")\n", new: "\t\t\t_ = r.check(call)\n"},
 	{name: "the device selects the next row", by: "finds", file: "runtime/tensor/i64.go", old: "\tindex := i.t.near(", new: "\tindex := i.Add(ConstInt(1)).t.near("},
 
 	// What runs past the end of a loop.

@@ -135,6 +135,50 @@ var classes = map[Code]Class{
 // Class returns the class of refusals with the code c, or "" if c is not one of a refusal.
 func (c Code) Class() Class { return classes[c] }
 
+// titles say in a few words what a refusal is about.
+var titles = map[Code]string{
+	FeedsDevice:    "its value goes back to the device",
+	DecidesExit:    "its value decides whether the loop goes on",
+	DecidesDevice:  "its value decides what the device does",
+	UnknownEffects: "something beside it has unknown effects",
+	Blocks:         "something beside it may wait for the outside",
+	SharedMemory:   "running ahead would show in memory that others can see",
+	OnlyNow:        "it can't be put off in this form",
+	WaitsInside:    "the wait is inside a function that is called",
+	DeferInLoop:    "the loop defers calls",
+	Timing:         "the loop measures time",
+	Jumps:          "the function uses goto",
+	ReadsCell:      "it uses a parameter that the loop changes",
+	SwitchedOff:    "the rewrite is switched off",
+	Entangled:      "the tensor is computed in the middle of it",
+	LoopHeader:     "the loop itself depends on its value",
+	PastFails:      "past the end of the loop, something may fail",
+	PastCells:      "the loop changes cells that can't be given back",
+	PastMemory:     "the loop changes memory that can't be given back",
+	PastRandom:     "the loop draws random numbers on the host",
+	ExitForm:       "the way out of the loop has a form that can't be moved",
+	Hidden:         "it declares a variable that can't be declared before",
+	NoNumber:       "the device has no form of that",
+	OneRounding:    "it may be rounded otherwise on another platform",
+	Exempt:         "strict forbids a difference in time",
+}
+
+// Title says in a few words what a refusal with the code c is about.
+func (c Code) Title() string { return titles[c] }
+
+// A Rewrite is one kind of change to a loop.
+type Rewrite struct {
+	Name string // as in off=defer-sum
+	Was  string // what it was called before it had a name
+	Code Code   // of the remark when it was made
+	Does string // completes "loss.Item() …" in that remark
+}
+
+// Made is the remark that r was made at a place in f; what names what it was made of.
+func (r *Rewrite) Made(f *Function, pos token.Pos, what string) Remark {
+	return Remark{Code: r.Code, Rule: r.Name, Verdict: Applied, Pos: f.Position(pos), Function: f.Decl.Name.Name, Message: what + " " + r.Does}
+}
+
 // A Remark tells what was done with one read or one loop, and why.
 type Remark struct {
 	Code     Code           `json:"code"`

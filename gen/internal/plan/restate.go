@@ -3,6 +3,7 @@ package plan
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"slices"
 	"strings"
 
@@ -86,4 +87,15 @@ func (f *Function) Shows(e *Effects) bool {
 		}
 	}
 	return false
+}
+
+// Mentions reports whether n uses or defines one of objs by name.
+func (f *Function) Mentions(n ast.Node, objs map[types.Object]bool) (found bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		if id, ok := m.(*ast.Ident); ok {
+			found = found || objs[f.Info.ObjectOf(id)]
+		}
+		return !found
+	})
+	return found
 }

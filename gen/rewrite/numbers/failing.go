@@ -1,4 +1,4 @@
-package rewrite
+package numbers
 
 import (
 	"go/ast"
@@ -22,6 +22,14 @@ type fates map[*types.Var]*fate
 type fate struct {
 	fine bool
 	with map[*types.Var]bool
+}
+
+// A follower follows fates through a function.
+type follower struct {
+	*locals
+	at     map[ast.Stmt]fates // where each choice that may be one decides
+	breaks []fates            // from the loops and switches around, innermost last
+	nexts  []fates            // those that go on with the next iteration, of the loops around
 }
 
 // implies reports whether v has failed only if one of others has.
@@ -86,18 +94,10 @@ func (f fates) equal(g fates) bool {
 	return (f == nil) == (g == nil) && maps.EqualFunc(f, g, func(a, b *fate) bool { return a.fine == b.fine && maps.Equal(a.with, b.with) })
 }
 
-// A follower follows fates through the function of a restater.
-type follower struct {
-	r      *restater
-	at     map[ast.Stmt]fates // where each choice that may be one decides
-	breaks []fates            // from the loops and switches around, innermost last
-	nexts  []fates            // those that go on with the next iteration, of the loops around
-}
-
 // follow finds what is known at each statement by which the device may choose. It is nothing in
 // functions in which control takes ways that are not followed.
-func (r *restater) follow() map[ast.Stmt]fates {
-	f, followed := &follower{r: r, at: make(map[ast.Stmt]fates)}, true
+func (r *locals) follow() map[ast.Stmt]fates {
+	f, followed := &follower{locals: r, at: make(map[ast.Stmt]fates)}, true
 	ast.Inspect(r.f.Decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
@@ -167,7 +167,7 @@ func (f *follower) stmt(s ast.Stmt, now fates) fates {
 		}
 		return nil
 	}
-	for _, v := range f.r.assignedIn(s) {
+	for _, v := range assignedIn(f.f, s) {
 		f.set(v, now)
 	}
 	return f.look(s, now)
@@ -217,11 +217,11 @@ func (f *follower) loop(before fates, iterate func(fates) (body, end fates), pos
 // look returns what is known after n has been evaluated, which reads values: of what has failed if
 // they have, nothing has.
 func (f *follower) look(n ast.Node, now fates) fates {
-	for _, read := range f.r.itemsIn(n) {
-		if !f.r.f.AlwaysFirst(read, n) {
+	for _, read := range itemsIn(f.f, n) {
+		if !f.f.AlwaysFirst(read, n) {
 			continue
 		}
-		made := f.r.operands(ast.Unparen(read.Fun).(*ast.SelectorExpr).X)
+		made := f.operands(ast.Unparen(read.Fun).(*ast.SelectorExpr).X)
 		for v := range made {
 			if v := v.(*types.Var); now[v] == nil {
 				now[v] = &fate{with: make(map[*types.Var]bool)}
@@ -238,13 +238,13 @@ func (f *follower) look(n ast.Node, now fates) fates {
 
 // assign returns what is known after s, which sets variables.
 func (f *follower) assign(s *ast.AssignStmt, now fates) fates {
-	before, set := now.clone(), f.r.assignedIn(s)
+	before, set := now.clone(), assignedIn(f.f, s)
 	for i, lhs := range s.Lhs {
 		id, ok := ast.Unparen(lhs).(*ast.Ident)
 		if !ok {
 			continue
 		}
-		v, ok := f.r.f.Info.ObjectOf(id).(*types.Var)
+		v, ok := f.f.Info.ObjectOf(id).(*types.Var)
 		if !ok {
 			continue
 		}
@@ -267,13 +267,13 @@ func (f *follower) set(v *types.Var, now fates) {
 // give notes in now that v has the given value; before is what was known when that was computed. Variables that
 // are given others in the same statement are not what they were: isOther tells which.
 func (f *follower) give(v *types.Var, value ast.Expr, before, now fates, isOther func(*types.Var) bool) {
-	if !f.r.f.Analysis.API.IsTensor(v.Type()) || f.r.inner[v] || !f.r.f.CanCopy(v) {
+	if !f.f.Analysis.API.IsTensor(v.Type()) || f.inner[v] || !f.f.CanCopy(v) {
 		return
 	}
 	at := &fate{with: make(map[*types.Var]bool)}
 	if id, ok := ast.Unparen(value).(*ast.Ident); ok {
-		from, ok := f.r.f.Info.ObjectOf(id).(*types.Var)
-		if ok && !f.r.inner[from] && f.r.f.CanCopy(from) {
+		from, ok := f.f.Info.ObjectOf(id).(*types.Var)
+		if ok && !f.inner[from] && f.f.CanCopy(from) {
 			at.with[from] = true
 			if of := before[from]; of != nil {
 				at.fine = of.fine
@@ -283,7 +283,7 @@ func (f *follower) give(v *types.Var, value ast.Expr, before, now fates, isOther
 		maps.DeleteFunc(at.with, func(w *types.Var, _ bool) bool { return w == v || isOther(w) })
 	}
 	now[v] = at
-	made := f.r.operands(value)
+	made := f.operands(value)
 	for w := range made { // nothing was known of some
 		if w := w.(*types.Var); now[w] == nil && !isOther(w) {
 			now[w] = &fate{with: make(map[*types.Var]bool)}
@@ -299,23 +299,8 @@ func (f *follower) give(v *types.Var, value ast.Expr, before, now fates, isOther
 // forget notes that e, a variable if it is one, has got a value of which nothing is known.
 func (f *follower) forget(e ast.Expr, now fates) {
 	if id, ok := e.(*ast.Ident); ok {
-		if v, ok := f.r.f.Info.ObjectOf(id).(*types.Var); ok {
+		if v, ok := f.f.Info.ObjectOf(id).(*types.Var); ok {
 			f.set(v, now)
 		}
 	}
-}
-
-// operands returns the local variables that e fails of if one of them has failed.
-func (r *restater) operands(e ast.Expr) map[types.Object]bool {
-	all := make(map[types.Object]bool)
-	ast.Inspect(e, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			v, ok := r.f.Info.Uses[id].(*types.Var)
-			if ok && !v.IsField() && !r.inner[v] && r.f.CanCopy(v) && r.fails(e, map[types.Object]bool{v: true}) {
-				all[v] = true
-			}
-		}
-		return true
-	})
-	return all
 }

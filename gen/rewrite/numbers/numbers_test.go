@@ -1,0 +1,228 @@
+package numbers_test
+
+import (
+	"fmt"
+	"go/ast"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/gen/internal/gentest"
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/rewrite/numbers"
+)
+
+// header begins the file of the functions that are restated.
+const header = `package in
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+var _ = fmt.Print
+var _ = math.Sqrt
+
+type model struct{ rate float64 }
+
+`
+
+// restated are bodies of loops over the tensors x of xs, in a function with a tensor w, a number rate and a model m,
+// and what they become in numbers that stay on the device; or why they stay as they are, unless the device has no need
+// of the value.
+var restated = []struct{ name, loop, becomes, stays string }{{
+	name:    "the package comment",
+	loop:    `n := x.Norm().Item(); if n > rate { x = x.MulScalar(rate / n) }; fmt.Println(n); w = w.Sub(x)`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); asyncrt.Either(n.Gt(asyncrt.Const(rate)), func() { x = x.MulF64(asyncrt.Const(rate).Div(n)) }, nil, &x); fmt.Println(n.Item()); w = w.Sub(x)`,
+}, {
+	name:    "arithmetic",
+	loop:    `n := x.Norm().Item(); w = w.Sub(x.MulScalar(rate / (n + 1)))`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); w = w.Sub(x.MulF64(asyncrt.Const(rate).Div(n.Add(asyncrt.Const(1)))))`,
+}, {
+	name:    "in the middle",
+	loop:    `w = w.Sub(x.MulScalar(x.Norm().Item()))`,
+	becomes: `norm := x.Norm().ItemF64(); norm.Item(); w = w.Sub(x.MulF64(norm))`,
+}, {
+	name:    "functions",
+	loop:    `n := math.Sqrt(x.Norm().Item()); w = w.MulScalar(max(n, 1e-3))`,
+	becomes: `n := x.Norm().ItemF64().Sqrt(); n.Item(); w = w.MulF64(n.Max(asyncrt.Const(1e-3)))`,
+}, {
+	name:    "float32",
+	loop:    `n := float64(float32(x.Norm().Item())); w = w.MulScalar(n)`,
+	becomes: `n := x.Norm().ItemF64().Float32(); n.Item(); w = w.MulF64(n)`,
+}, {
+	name:    "looked at as well",
+	loop:    `n := x.Norm().Item(); w = w.MulScalar(n); fmt.Println(n)`,
+	becomes: `n := x.Norm().ItemF64(); w = w.MulF64(n); fmt.Println(n.Item())`,
+}, {
+	name:  "an unknown function",
+	loop:  `n := math.Gamma(x.Norm().Item()); w = w.MulScalar(n)`,
+	stays: `it computes math.Gamma(x.Norm().Item()), which numbers have no form of`,
+}, {
+	name:  "a product in a sum",
+	loop:  `n := x.Norm().Item(); w = w.MulScalar(n*rate + 1)`,
+	stays: `it adds the product n * rate, and Go rounds the product on some platforms and not on others`,
+}, {
+	name:    "a rounded product",
+	loop:    `n := x.Norm().Item(); w = w.MulScalar(float64(n*rate) + 1)`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); w = w.MulF64(n.Mul(asyncrt.Const(rate)).Add(asyncrt.Const(1)))`,
+}, {
+	name: "not a local variable",
+	loop: `m.rate = x.Norm().Item(); w = w.MulScalar(m.rate)`,
+}, {
+	name:  "a closure",
+	loop:  `n := x.Norm().Item(); func() { n++ }(); w = w.MulScalar(n)`,
+	stays: `it uses n, which a function literal or a pointer leads to`,
+}, {
+	name:    "two at once",
+	loop:    `n, k := x.Norm().Item(), 1.0; n, k = k, n; w = w.MulScalar(n+k)`,
+	becomes: `n, k := x.Norm().ItemF64(), asyncrt.Const(1.0); n.Item(); n, k = k, n; w = w.MulF64(n.Add(k))`,
+}, {
+	name:    "after a call",
+	loop:    `fmt.Println(w.MulScalar(x.Norm().Item()))`,
+	becomes: `norm := x.Norm().ItemF64(); norm.Item(); fmt.Println(w.MulF64(norm))`,
+}, {
+	name:    "an index",
+	loop:    `i := x.ArgMax().ItemInt(); w = w.Add(xs[0].Row(int(i)))`,
+	becomes: `i := x.ArgMax().I64(); xs2 := xs[0]; xs2.Row(int(i.ItemInt())); w = w.Add(xs2.RowI64(i))`,
+}, {
+	name:    "an index in the middle",
+	loop:    `w = w.Add(xs[0].Row(int(x.ArgMax().ItemInt() + 1)))`,
+	becomes: `xs2 := xs[0]; argMax := x.ArgMax().I64(); xs2.Row(int(argMax.ItemInt() + 1)); w = w.Add(xs2.RowI64(argMax.Add(asyncrt.ConstInt(1))))`,
+}, {
+	name:    "a slice",
+	loop:    `i := int(x.ArgMax().ItemInt()); w = w.Add(xs[0].Slice(0, i, i+2))`,
+	becomes: `i := x.ArgMax().I64(); xs2 := xs[0]; xs2.Slice(0, int(i.ItemInt()), int(i.ItemInt())+2); w = w.Add(xs2.SliceI64(0, i, 2))`,
+}, {
+	name:  "a slice of another length",
+	loop:  `i := int(x.ArgMax().ItemInt()); w = w.Add(xs[0].Slice(0, i, 2*i))`,
+	stays: `it takes a slice, xs[0].Slice(0, i, 2 * i), of which the length or the end depends on the value`,
+}, {
+	name:  "an index divided",
+	loop:  `i := x.ArgMax().ItemInt() / 2; w = w.Add(xs[0].Row(int(i)))`,
+	stays: `it computes x.ArgMax().ItemInt() / 2, which indices have no form of`,
+}, {
+	name:    "a tensor of an index",
+	loop:    `i := x.ArgMax().ItemInt(); w = w.Add(tensor.From([]int64{i}))`,
+	becomes: `i := x.ArgMax().I64(); i.ItemInt(); w = w.Add(i.Tensor())`,
+}, {
+	name:    "a choice of a tensor",
+	loop:    `n := x.Norm().Item(); if n > rate { w = w.MulScalar(rate) }`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); asyncrt.Either(n.Gt(asyncrt.Const(rate)), func() { w = w.MulScalar(rate) }, nil, &w)`,
+}, {
+	name:    "a choice of a number",
+	loop:    `n := x.Norm().Item(); if n > rate && n < 9 { n = rate } else { n = 1 }; w = w.MulScalar(n)`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); asyncrt.Either(n.Gt(asyncrt.Const(rate)).And(n.Lt(asyncrt.Const(9))), func() { n = asyncrt.Const(rate) }, func() { n = asyncrt.Const(1) }, &n); w = w.MulF64(n)`,
+}, {
+	name:    "a choice in the head",
+	loop:    `if n := x.Norm().Item(); math.IsNaN(n) { w = w.Neg() }`,
+	becomes: `{ n := x.Norm().ItemF64(); n.Item(); asyncrt.Either(n.Ne(n), func() { w = w.Neg() }, nil, &w) }`,
+}, {
+	name:    "a switch",
+	loop:    `n := x.Norm().Item(); switch { case n > 2: w = w.Neg(); case n > 1: w = w.Abs() }`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); asyncrt.Either(n.Gt(asyncrt.Const(2)), func() { w = w.Neg(); }, func() { asyncrt.Either(n.Gt(asyncrt.Const(1)), func() { w = w.Abs() }, nil, &w) }, &w)`,
+}, {
+	name:    "other work",
+	loop:    `n := x.Norm().Item(); if n > rate { w = w.Neg(); fmt.Println(rate) }`,
+	becomes: `n := x.Norm().ItemF64(); asyncrt.Either(n.Gt(asyncrt.Const(rate)), func() { w = w.Neg() }, nil, &w); if n.Item() > rate {; fmt.Println(rate) }`,
+}, {
+	name:  "expensive",
+	loop:  `n := x.Norm().Item(); if n > rate { w = w.MatMul(x) }`,
+	stays: `it calls w.MatMul, which costs too much on one side of a choice`,
+}, {
+	name:  "spoiled",
+	loop:  `n := x.Norm().Item(); if n > rate { w = xs[1] }`,
+	stays: `it takes xs[1] on one side, and if that has failed, what the other side makes of w would be spoiled`,
+}, {
+	name:  "spoiled by what it was",
+	loop:  `n := x.Norm().Item(); if n > rate { w = x }`,
+	stays: `it takes w on one side, and if that has failed, what the other side makes of w would be spoiled`,
+}, {
+	name:    "not spoiled",
+	loop:    `n, k := x.Norm().Item(), w.Norm().Item(); if n > k { w = x }`,
+	becomes: `n, k := x.Norm().ItemF64(), w.Norm().ItemF64(); n.Item(); k.Item(); asyncrt.Either(n.Gt(k), func() { w = x }, nil, &w)`,
+}, {
+	name:  "another type",
+	loop:  `n := x.Norm().Item(); k := 0; if n > rate { w, k = w.Neg(), 1 }; _ = k`,
+	stays: `it sets k, which is neither a tensor nor a float64`,
+}, {
+	name: "nothing to gain",
+	loop: `fmt.Println(x.Norm().Item())`,
+}}
+
+func TestRestate(t *testing.T) {
+	functions := loops(t)
+	for i, row := range restated {
+		becomes, made, stays := restate(functions[i], numbers.Choice, numbers.RoundTrip)
+		if becomes != row.becomes || stays != row.stays {
+			t.Errorf("%s: %s\nbecomes\n%s\nwant\n%s\nstays as %s\nwant %s", row.name, row.loop, becomes, row.becomes, stays, row.stays)
+		}
+		if got, want := slices.Contains(made, numbers.Choice.Name), strings.Contains(becomes, "Either("); got != want {
+			t.Errorf("%s: there is a choice: %v, a remark that there is: %v", row.name, want, got)
+		}
+		if got, want := slices.Contains(made, numbers.RoundTrip.Name), becomes != ""; got != want {
+			t.Errorf("%s: something stays on the device: %v, a remark that it does: %v", row.name, want, got)
+		}
+	}
+}
+
+// TestParts: what a part makes is not made without it.
+func TestParts(t *testing.T) {
+	functions := loops(t)
+	for i, row := range restated {
+		if becomes, made, stays := restate(functions[i]); becomes != "" || made != nil || stays != "" {
+			t.Errorf("%s: without parts it becomes %s %v %s", row.name, becomes, made, stays)
+		}
+		if becomes, made, _ := restate(functions[i], numbers.RoundTrip); strings.Contains(becomes, "Either(") || slices.Contains(made, numbers.Choice.Name) {
+			t.Errorf("%s: without choices it becomes %s %v", row.name, becomes, made)
+		}
+		if becomes, made, _ := restate(functions[i], numbers.Choice); becomes != "" && !strings.Contains(becomes, "Either(") || slices.Contains(made, numbers.RoundTrip.Name) {
+			t.Errorf("%s: without round trips it becomes %s %v", row.name, becomes, made)
+		}
+	}
+}
+
+// loops returns a function with each loop of restated.
+func loops(t *testing.T) (functions []*plan.Function) {
+	var source strings.Builder
+	source.WriteString(header)
+	for i, row := range restated {
+		fmt.Fprintf(&source, "func f%d(w *tensor.Tensor, xs []*tensor.Tensor, rate float64, m *model) *tensor.Tensor {\n"+
+			"\tfor _, x := range xs {\n\t\t%s\n\t}\n\treturn w\n}\n\n", i, row.loop)
+	}
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "in.go"), []byte(source.String()))
+	program, err := load.Load(t.Context(), load.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg := program.Roots[0]
+	analysis := plan.New(program, func(*plan.Function) (*plan.Lift, *plan.Cause) { return nil, nil })
+	for _, d := range pkg.Syntax[0].Decls {
+		if d, ok := d.(*ast.FuncDecl); ok {
+			functions = append(functions, analysis.Function(pkg, d))
+		}
+	}
+	return functions
+}
+
+// restate returns the body of the loop of f as parts restate it, "" if they don't, the rewrites that the remarks
+// are about, and why something stays on the host.
+func restate(f *plan.Function, parts ...*numbers.Part) (becomes string, made []string, stays string) {
+	g, applied, refused := numbers.Restate(f, parts)
+	if g != nil {
+		body := g.Decl.Body.List[0].(*ast.RangeStmt).Body
+		becomes = strings.ReplaceAll(strings.TrimSpace(g.Text(body.Lbrace+1, body.Rbrace)), load.RestatedRuntime, "asyncrt")
+	}
+	for _, r := range applied {
+		made = append(made, r.Rule)
+	}
+	for _, r := range refused {
+		stays += r.Because[0].Text
+	}
+	return becomes, made, stays
+}

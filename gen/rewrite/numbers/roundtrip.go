@@ -1,0 +1,263 @@
+package numbers
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// RoundTrip is device-scalar: a value is read, the host computes with it, and the result goes
+// back to the device. The device computes with it instead, in float64 and
+// rounding as often, which gives the same bits: see [asyncrt.F64].
+//
+//	alpha := rs / p.Dot(ap).Item()     alpha := rs.Div(p.Dot(ap).ItemF64())
+//	x = x.Add(p.MulScalar(alpha))      x = x.Add(p.MulF64(alpha))
+//	rs = next                          rs = next
+//	fmt.Println(alpha)                 alphaAt := later.ReadF64(alpha)
+//	                                   later.Do(func() { fmt.Println(alphaAt.Item()) })
+//
+// It comes before all others: the function is restated in numbers that may not
+// be there yet, and what then still looks at them comes later like any
+// other statement that looks at values.
+var RoundTrip = &Part{
+	Rewrite: &plan.Rewrite{
+		Name: "device-scalar",
+		Was:  "R9",
+		Code: plan.StaysThere,
+		Does: "stays on the device, which computes what depends on it",
+	},
+	find: (*chooser).choose,
+	made: (*writer).stays,
+}
+
+// stays says which values stay on the device.
+func (r *writer) stays(as *plan.Rewrite) (made []plan.Remark) {
+	for _, call := range r.reads {
+		made = append(made, as.Made(r.f, call.Pos(), types.ExprString(call)))
+	}
+	return made
+}
+
+// A finder finds the operations that can be given numbers, and the variables that have to be numbers for that.
+type finder struct {
+	*restatement
+	refused []plan.Remark
+}
+
+// choose finds the sinks that can be given numbers, and the variables that have
+// to be numbers for that.
+func (r *finder) choose() {
+	eachSink(r.f, func(call *ast.CallExpr, s sink) {
+		if r.sinks[call].arg != nil || !s.loop || !r.valued(s.arg, make(map[*types.Var]bool)) {
+			return
+		}
+		needs := make(map[*types.Var]bool)
+		why := r.fits(s.arg, needs)
+		if why == nil {
+			why = r.variables(needs)
+		}
+		if why == nil && s.index {
+			why = r.selects(call, &s)
+		}
+		if why == nil {
+			why = r.nameable(s)
+		}
+		if why != nil {
+			r.refuse(s.arg, why)
+			return
+		}
+		r.sinks[call] = s
+		for _, e := range s.stems {
+			if r.stems[e] == "" {
+				r.stems[e] = r.names.Unused(plan.BaseName(e))
+				r.before[s.stmt] = append(r.before[s.stmt], e)
+			}
+		}
+		if s.index && s.form != intTensor {
+			r.before[s.stmt] = append(r.before[s.stmt], call)
+		}
+		for v := range needs {
+			r.numbers[v] = true
+		}
+	})
+}
+
+// refuse remarks that e is computed on the host.
+func (r *finder) refuse(e ast.Expr, why *misfit) {
+	r.refused = append(r.refused, plan.Remark{
+		Code: why.code, Verdict: plan.Refused, Class: why.code.Class(), Pos: r.f.Position(e.Pos()), Function: r.f.Decl.Name.Name,
+		Message: types.ExprString(e) + " is computed on the host: " + why.code.Title(),
+		Because: []plan.Related{{Pos: r.f.Position(why.pos), Text: "it " + why.text}}, Hint: why.hint,
+	})
+}
+
+// fits returns why e, of type float64, int64 or int, has no form as a number, or nil; needs are the variables
+// that it takes to be numbers.
+func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
+	if !r.valued(e, make(map[*types.Var]bool)) {
+		return leaf(r.f, e)
+	}
+	if _, _, ok := item(r.f, e); ok {
+		return nil
+	}
+	no := &misfit{plan.NoNumber, e.Pos(), "computes " + types.ExprString(e) + ", which numbers have no form of", "compute it with + - * / and functions of package math"}
+	if isIndex(r.f.Info.TypeOf(e)) {
+		return r.fitsIndex(e, needs)
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v, ok := r.f.Info.Uses[e].(*types.Var)
+		if !ok || !isFloat64(v.Type()) {
+			return no
+		}
+		needs[v] = true
+		return nil
+	case *ast.UnaryExpr:
+		if e.Op != token.SUB && e.Op != token.ADD {
+			return no
+		}
+		return r.fits(e.X, needs)
+	case *ast.BinaryExpr:
+		if _, ok := tensorapi.NumberOperator(e.Op.String()); !ok || !isFloat64(r.f.Info.TypeOf(e)) {
+			return no
+		}
+		if e.Op == token.ADD || e.Op == token.SUB {
+			for _, x := range []ast.Expr{e.X, e.Y} {
+				if r.isProduct(x, make(map[*types.Var]bool)) {
+					return rounding(x)
+				}
+			}
+		}
+		if why := r.fits(e.X, needs); why != nil {
+			return why
+		}
+		return r.fits(e.Y, needs)
+	case *ast.CallExpr:
+		if x, ok := rounded(r.f, e); ok {
+			return r.fits(x, needs)
+		}
+		if r.f.Info.Types[e.Fun].IsType() && isFloat64(r.f.Info.TypeOf(e.Args[0])) && isFloat64(r.f.Info.TypeOf(e)) {
+			return r.fits(e.Args[0], needs)
+		}
+		_, arity, ok := function(r.f, e)
+		if !ok || len(e.Args) != arity {
+			return no
+		}
+		for _, arg := range e.Args {
+			if why := r.fits(arg, needs); why != nil {
+				return why
+			}
+		}
+		return nil
+	}
+	return no
+}
+
+// variables adds to needs what the variables in it need, and returns why one of
+// them can't be a number, or nil.
+func (r *finder) variables(needs map[*types.Var]bool) *misfit {
+	done := make(map[*types.Var]bool)
+	for len(done) < len(needs) {
+		for v := range needs {
+			if done[v] {
+				continue
+			}
+			done[v] = true
+			if why := r.variable(v, needs); why != nil {
+				return why
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// variable returns why v can't be a number, or nil.
+func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
+	cannot := func(pos token.Pos, text string) *misfit {
+		return &misfit{plan.NoNumber, pos, text, "compute it in a local variable of its own, with + - * / and functions of package math"}
+	}
+	if r.inner[v] || !r.f.CanCopy(v) || v.Parent() == r.f.Pkg.Types.Scope() {
+		return cannot(v.Pos(), "uses "+v.Name()+", which a function literal or a pointer leads to")
+	}
+	product := r.isProductVariable(v)
+	for _, d := range r.defs[v] {
+		switch s := d.stmt.(type) {
+		case *ast.AssignStmt:
+			if !d.plain || d.op != token.ILLEGAL && len(s.Lhs) != 1 {
+				return cannot(s.Pos(), "sets "+v.Name()+" together with others")
+			}
+		case *ast.ValueSpec:
+			if !d.plain || s.Type != nil && len(s.Names) > 1 {
+				return cannot(s.Pos(), "declares "+v.Name()+" together with others")
+			}
+			if d.value == nil {
+				continue
+			}
+		default:
+			return cannot(s.Pos(), "sets "+v.Name()+" in a way that numbers have no form of")
+		}
+		if d.op != token.ILLEGAL {
+			if _, ok := operator(v.Type(), d.op); !ok {
+				return cannot(d.stmt.Pos(), "sets "+v.Name()+" in a way that numbers have no form of")
+			}
+			if d.op == token.ADD || d.op == token.SUB {
+				if r.isProduct(d.value, make(map[*types.Var]bool)) {
+					return rounding(d.value)
+				}
+				if product {
+					return cannot(d.stmt.Pos(), "adds to "+v.Name()+", which may be a product that is not rounded")
+				}
+			}
+		}
+		if len(r.f.LoopsAround(d.stmt)) == 0 {
+			continue // computed as it is written
+		}
+		if s, ok := d.stmt.(ast.Stmt); ok && len(itemsIn(r.f, d.value)) > 0 && !inList(r.f, s) && r.heads[s] == nil {
+			return cannot(s.Pos(), "sets "+v.Name()+" in the head of a statement")
+		}
+		if why := r.fits(d.value, needs); why != nil {
+			return why
+		}
+	}
+	if product {
+		for _, id := range r.uses[v] {
+			if !keepsRounding(r.f, id) && !r.isMerged(id, v) {
+				return &misfit{plan.OneRounding, id.Pos(), "uses " + v.Name() + ", a product, where Go may add to it before it is rounded", "round it everywhere: float64(x * y)"}
+			}
+		}
+	}
+	return nil
+}
+
+// nameable returns why the reads in the argument of s, which have no variable, can't be
+// taken before its statement, or nil: they need a name, as what they raise must be
+// raised even if nothing else comes of them.
+func (r *finder) nameable(s sink) *misfit {
+	reads := itemsIn(r.f, s.arg)
+	if len(reads) == 0 {
+		return nil
+	}
+	if s.to != nil {
+		reads = append(reads, itemsIn(r.f, s.to)...)
+	}
+	no := &misfit{plan.NoNumber, reads[0].Pos(), "reads " + types.ExprString(reads[0]) + " in the middle of a statement", "give the value a name before: v := " + types.ExprString(reads[0])}
+	if s.stmt == nil || !inList(r.f, s.stmt) {
+		return no
+	}
+	for _, read := range reads {
+		if !r.f.AlwaysFirst(read, s.stmt) || callsBefore(r.f, read, s.stmt, reads, s.stems) {
+			return no
+		}
+	}
+	for _, read := range reads {
+		if r.named[read] == "" {
+			r.named[read] = r.names.Unused(plan.BaseName(ast.Unparen(read.Fun).(*ast.SelectorExpr).X))
+			r.before[s.stmt] = append(r.before[s.stmt], read)
+		}
+	}
+	return nil
+}
