@@ -80,7 +80,9 @@
 //	gen/internal/load        packages and types of the code to rewrite
 //	gen/internal/plan        a loop as effects and reads
 //	gen/internal/emit        printing what was planned
+//	gen/rewrite/plain        loops in a form that can be planned part by part
 //	gen/rewrite/numbers      functions restated in numbers that stay on the device
+//	gen/rewrite/naming       names for what a plan declares
 //	gen/rewrite              the rewrites, in order
 //	gen/internal/verify      original and generated functions, executed on terms and compared
 //	gen                      Generate computes results, Result.Commit writes them

@@ -94,12 +94,14 @@ gen/internal/load: golang.org/x/tools/... analysis/tensorapi
 gen/internal/plan: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/blocking analysis/tensorapi gonum.org/v1/gonum/graph/...
 gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi github.com/dave/jennifer/jen
 # Stages of their own are below the planner, which calls them. They look at functions only.
+gen/rewrite/plain:   gen/internal/load gen/internal/plan gen/internal/syntax
+gen/rewrite/naming:  gen/internal/load gen/internal/plan gen/internal/syntax analysis/tensorapi
 gen/rewrite/numbers: gen/internal/load gen/internal/plan gen/internal/syntax golang.org/x/tools/... analysis/tensorapi
-gen/rewrite:       gen/internal/load gen/internal/plan gen/internal/syntax gen/rewrite/numbers golang.org/x/tools/... analysis/tensorapi
+gen/rewrite:       gen/internal/load gen/internal/plan gen/internal/syntax gen/rewrite/plain gen/rewrite/numbers gen/rewrite/naming golang.org/x/tools/... analysis/tensorapi
 gen/internal/verify: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/tensorapi
 gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/internal/verify gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
 # What tests of the generator share, with the tests of its golden files.
-gen/internal/gentest: gen internal/sametemp golang.org/x/tools/...
+gen/internal/gentest: gen gen/rewrite gen/internal/load gen/internal/plan internal/sametemp golang.org/x/tools/...
 # The interpreter among the judges has nothing to do with the library that it judges.
 gen/internal/fuzz: gen gen/rewrite internal/sametemp
 gen/overlay:       gen

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/rewrite/naming"
 	"github.com/asyncgen/asyncgen/gen/rewrite/numbers"
 )
 
@@ -76,7 +77,7 @@ func deferred(f *plan.Function, kernel *directive) (*plan.Deferral, []plan.Remar
 	if len(p.d.Laters) == 0 && len(p.d.Keeps) == 0 {
 		return nil, p.remarks
 	}
-	newNamer(f).name(p.d)
+	naming.Name(p.d)
 	return p.d, p.remarks
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/asyncgen/asyncgen/gen/rewrite/numbers"
+	"github.com/asyncgen/asyncgen/gen/rewrite/plain"
 )
 
 // A Rewrite is one kind of change to a loop.
@@ -56,7 +57,7 @@ func init() { // the steps lead back to their rewrites
 	Pipeline = []*Step{
 		{Rewrite: Bound, begin: (*planner).bound},
 		{Rewrite: Lifted, begin: (*planner).lift},
-		{Rewrite: Plain, form: plainForm},
+		{Rewrite: plain.Rewrite, form: plain.Form},
 		{Rewrite: WholeSlice, row: isSlice},
 		{Rewrite: Batched, row: isComputed},
 		{Rewrite: Hoist, again: (*planner).hoist},

@@ -48,7 +48,7 @@ const (
 	attempts  = "gen/rewrite/attempt.go"
 	obstacles = "gen/rewrite/obstacles.go"
 	region    = "gen/rewrite/region.go"
-	namer     = "gen/rewrite/names.go"
+	namer     = "gen/rewrite/naming/reads.go"
 	exits     = "gen/rewrite/exit.go"
 	pastCells = "gen/rewrite/cells.go"
 	hoist     = "gen/rewrite/hoist.go"

@@ -2,8 +2,6 @@ package numbers_test
 
 import (
 	"fmt"
-	"go/ast"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,23 +11,6 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/asyncgen/asyncgen/gen/rewrite/numbers"
 )
-
-// header begins the file of the functions that are restated.
-const header = `package in
-
-import (
-	"fmt"
-	"math"
-
-	"github.com/asyncgen/asyncgen/runtime/tensor"
-)
-
-var _ = fmt.Print
-var _ = math.Sqrt
-
-type model struct{ rate float64 }
-
-`
 
 // restated are bodies of loops over the tensors x of xs, in a function with a tensor w, a number rate and a model m,
 // and what they become in numbers that stay on the device; or why they stay as they are, unless the device has no need
@@ -187,27 +168,13 @@ func TestParts(t *testing.T) {
 }
 
 // loops returns a function with each loop of restated.
-func loops(t *testing.T) (functions []*plan.Function) {
-	var source strings.Builder
-	source.WriteString(header)
+func loops(t *testing.T) []*plan.Function {
+	source := []string{"type model struct{ rate float64 }"}
 	for i, row := range restated {
-		fmt.Fprintf(&source, "func f%d(w *tensor.Tensor, xs []*tensor.Tensor, rate float64, m *model) *tensor.Tensor {\n"+
-			"\tfor _, x := range xs {\n\t\t%s\n\t}\n\treturn w\n}\n\n", i, row.loop)
+		source = append(source, fmt.Sprintf("func f%d(w *tensor.Tensor, xs []*tensor.Tensor, rate float64, m *model) *tensor.Tensor {\n"+
+			"\tfor _, x := range xs {\n\t\t%s\n\t}\n\treturn w\n}", i, row.loop))
 	}
-	dir := gentest.NewModule(t)
-	gentest.Write(t, filepath.Join(dir, "in.go"), []byte(source.String()))
-	program, err := load.Load(t.Context(), load.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkg := program.Roots[0]
-	analysis := plan.New(program, func(*plan.Function) (*plan.Lift, *plan.Cause) { return nil, nil })
-	for _, d := range pkg.Syntax[0].Decls {
-		if d, ok := d.(*ast.FuncDecl); ok {
-			functions = append(functions, analysis.Function(pkg, d))
-		}
-	}
-	return functions
+	return gentest.Functions(t, source...)
 }
 
 // restate returns the body of the loop of f as parts restate it, "" if they don't, the rewrites that the remarks
@@ -215,8 +182,7 @@ func loops(t *testing.T) (functions []*plan.Function) {
 func restate(f *plan.Function, parts ...*numbers.Part) (becomes string, made []string, stays string) {
 	g, applied, refused := numbers.Restate(f, parts)
 	if g != nil {
-		body := g.Decl.Body.List[0].(*ast.RangeStmt).Body
-		becomes = strings.ReplaceAll(strings.TrimSpace(g.Text(body.Lbrace+1, body.Rbrace)), load.RestatedRuntime, "asyncrt")
+		becomes = strings.ReplaceAll(gentest.LoopBody(g), load.RestatedRuntime, "asyncrt")
 	}
 	for _, r := range applied {
 		made = append(made, r.Rule)

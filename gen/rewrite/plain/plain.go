@@ -1,4 +1,6 @@
-package rewrite
+// Package plain writes the loops of a function in plain form, in which they can be planned part by part: what comes
+// after a continue is in the if then, and each assignment is of one thing.
+package plain
 
 import (
 	"go/ast"
@@ -12,7 +14,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
-// Plain is the rewrite plain-form: a loop is written in a form that can be planned part by part, if it gains from it.
+// Rewrite is plain-form: a loop is written in another form, if it gains from it.
 //
 //	if (i+1)%every != 0 {        if !((i+1)%every != 0) {
 //		continue                     acc := x.Mean().Item()
@@ -23,46 +25,45 @@ import (
 //
 // What comes after a continue is in the if then, so that it is known to run seldom, or by which value it is chosen.
 // Of an assignment one half may come later than the other.
-var Plain = &Rewrite{
+var Rewrite = &plan.Rewrite{
 	Name: "plain-form",
 	Code: plan.PlainForm,
 	Does: "is written in another form first",
 }
 
-// plain finds the edits that write the loops of a function in plain form.
-type plain struct {
+// A writer finds the edits that write the loops of a function in plain form.
+type writer struct {
 	f     *plan.Function
 	edits []load.Edit
 	at    []ast.Stmt // what is written otherwise
 }
 
-// plainForm returns f with its loops in plain form, and remarks on what is written otherwise; nil if nothing is.
-func plainForm(f *plan.Function) (*plan.Function, []plan.Remark) {
-	p := &plain{f: f}
+// Form returns f with its loops in plain form, and remarks on what is written otherwise. The function is nil if nothing
+// is.
+func Form(f *plan.Function) (plain *plan.Function, made []plan.Remark) {
+	w := &writer{f: f}
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
 		case *ast.ForStmt:
-			p.loop(n.Body)
+			w.loop(n.Body)
 		case *ast.RangeStmt:
-			p.loop(n.Body)
+			w.loop(n.Body)
 		}
 		return true
 	})
-	if len(p.edits) == 0 {
+	if len(w.edits) == 0 {
 		return nil, nil
 	}
-	g, err := f.Restate(p.edits)
+	g, err := f.Restate(w.edits)
 	if err != nil {
 		return nil, nil
 	}
-	var remarks []plan.Remark
-	for _, s := range p.at {
-		remarks = append(remarks, plan.Remark{Code: Plain.Code, Rule: Plain.Name, Verdict: plan.Applied, Pos: f.Position(s.Pos()),
-			Function: f.Decl.Name.Name, Message: firstLine(f, s) + " " + Plain.Does})
+	for _, s := range w.at {
+		made = append(made, Rewrite.Made(f, s.Pos(), firstLine(f, s)))
 	}
-	return g, remarks
+	return g, made
 }
 
 // firstLine is the first line of s.
@@ -71,18 +72,18 @@ func firstLine(f *plan.Function, s ast.Stmt) string {
 	return strings.TrimSuffix(first, " {")
 }
 
-func (p *plain) edit(from, to token.Pos, text string) {
-	p.edits = append(p.edits, load.Edit{Pos: from, End: to, Text: text})
+func (w *writer) edit(from, to token.Pos, text string) {
+	w.edits = append(w.edits, load.Edit{Pos: from, End: to, Text: text})
 }
 
-func (p *plain) loop(body *ast.BlockStmt) {
-	p.nest(body.List, body.Rbrace)
-	p.split(body)
+func (w *writer) loop(body *ast.BlockStmt) {
+	w.nest(body.List, body.Rbrace)
+	w.split(body)
 }
 
 // nest puts what follows an if that goes on with the next iteration into it. list are the last statements of a body
 // of a loop, up to end.
-func (p *plain) nest(list []ast.Stmt, end token.Pos) {
+func (w *writer) nest(list []ast.Stmt, end token.Pos) {
 	closing := ""
 	for i, s := range list {
 		n, ok := s.(*ast.IfStmt)
@@ -91,13 +92,13 @@ func (p *plain) nest(list []ast.Stmt, end token.Pos) {
 		}
 		if i == len(list)-1 {
 			for n != nil {
-				p.nest(n.Body.List, n.Body.Rbrace)
+				w.nest(n.Body.List, n.Body.Rbrace)
 				switch e := n.Else.(type) {
 				case *ast.IfStmt:
 					n = e
 					continue
 				case *ast.BlockStmt:
-					p.nest(e.List, e.Rbrace)
+					w.nest(e.List, e.Rbrace)
 				}
 				n = nil
 			}
@@ -109,37 +110,37 @@ func (p *plain) nest(list []ast.Stmt, end token.Pos) {
 		last := n.Body.List[len(n.Body.List)-1]
 		switch {
 		case len(n.Body.List) > 1:
-			p.edit(n.Body.List[len(n.Body.List)-2].End(), last.End(), "")
-			p.edit(n.End(), n.End(), " else {")
-		case p.f.HasComments(n.Body):
+			w.edit(n.Body.List[len(n.Body.List)-2].End(), last.End(), "")
+			w.edit(n.End(), n.End(), " else {")
+		case w.f.HasComments(n.Body):
 			continue
 		default:
-			p.edit(n.Cond.Pos(), n.Body.End(), p.negated(n.Cond)+" {")
+			w.edit(n.Cond.Pos(), n.Body.End(), w.negated(n.Cond)+" {")
 		}
-		p.at = append(p.at, n)
+		w.at = append(w.at, n)
 		closing += "}; "
 	}
 	if closing != "" {
-		p.edit(end, end, closing)
+		w.edit(end, end, closing)
 	}
 }
 
 // negated returns the text of an expression that is true if e is false.
-func (p *plain) negated(e ast.Expr) string {
+func (w *writer) negated(e ast.Expr) string {
 	opposite := map[token.Token]token.Token{token.EQL: token.NEQ, token.NEQ: token.EQL, token.LSS: token.GEQ, token.GEQ: token.LSS, token.GTR: token.LEQ, token.LEQ: token.GTR}
-	whole := p.f.Text(e.Pos(), e.End())
+	whole := w.f.Text(e.Pos(), e.End())
 	switch n := e.(type) {
 	case *ast.UnaryExpr:
 		if n.Op == token.NOT {
-			return p.f.Text(n.X.Pos(), n.X.End())
+			return w.f.Text(n.X.Pos(), n.X.End())
 		}
 	case *ast.BinaryExpr:
 		op, isComparison := opposite[n.Op]
 		if !isComparison {
 			break
 		}
-		if n.Op == token.EQL || n.Op == token.NEQ || syntax.IsInteger(p.f.Info.TypeOf(n.X)) { // NaN is neither
-			return p.f.Text(e.Pos(), n.OpPos) + op.String() + p.f.Text(n.OpPos+token.Pos(len(n.Op.String())), e.End())
+		if n.Op == token.EQL || n.Op == token.NEQ || syntax.IsInteger(w.f.Info.TypeOf(n.X)) { // NaN is neither
+			return w.f.Text(e.Pos(), n.OpPos) + op.String() + w.f.Text(n.OpPos+token.Pos(len(n.Op.String())), e.End())
 		}
 	case *ast.ParenExpr, *ast.CallExpr, *ast.Ident:
 		return "!" + whole
@@ -172,45 +173,45 @@ func isContinue(s ast.Stmt) bool {
 }
 
 // split makes single assignments of those in body whose parts have nothing to do with each other.
-func (p *plain) split(body *ast.BlockStmt) {
+func (w *writer) split(body *ast.BlockStmt) {
 	for _, s := range body.List {
 		ast.Inspect(s, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncLit, *ast.ForStmt, *ast.RangeStmt:
 				return false
 			case *ast.BlockStmt:
-				p.splitIn(n.List)
+				w.splitIn(n.List)
 			case *ast.CaseClause:
-				p.splitIn(n.Body)
+				w.splitIn(n.Body)
 			}
 			return true
 		})
 	}
-	p.splitIn(body.List)
+	w.splitIn(body.List)
 }
 
-func (p *plain) splitIn(list []ast.Stmt) {
+func (w *writer) splitIn(list []ast.Stmt) {
 	for _, s := range list {
 		a, ok := s.(*ast.AssignStmt)
-		if !ok || a.Tok != token.ASSIGN || len(a.Lhs) < 2 || len(a.Lhs) != len(a.Rhs) || !p.isApart(a) {
+		if !ok || a.Tok != token.ASSIGN || len(a.Lhs) < 2 || len(a.Lhs) != len(a.Rhs) || !w.isApart(a) {
 			continue
 		}
 		var parts []string
 		for i, lhs := range a.Lhs {
-			parts = append(parts, p.f.Text(lhs.Pos(), lhs.End())+" = "+p.f.Text(a.Rhs[i].Pos(), a.Rhs[i].End()))
+			parts = append(parts, w.f.Text(lhs.Pos(), lhs.End())+" = "+w.f.Text(a.Rhs[i].Pos(), a.Rhs[i].End()))
 		}
-		p.edit(a.Pos(), a.End(), strings.Join(parts, "; "))
-		p.at = append(p.at, a)
+		w.edit(a.Pos(), a.End(), strings.Join(parts, "; "))
+		w.at = append(w.at, a)
 	}
 }
 
 // isApart reports whether variables, or fields of one variable, get constants, and values of other variables.
-func (p *plain) isApart(a *ast.AssignStmt) bool {
+func (w *writer) isApart(a *ast.AssignStmt) bool {
 	base := func(e ast.Expr) types.Object { // of x.f
 		if sel, ok := e.(*ast.SelectorExpr); ok {
 			id, ok := sel.X.(*ast.Ident)
-			if s := p.f.Info.Selections[sel]; ok && s != nil && len(s.Index()) == 1 { // not through an embedded pointer
-				return p.f.Info.Uses[id]
+			if s := w.f.Info.Selections[sel]; ok && s != nil && len(s.Index()) == 1 { // not through an embedded pointer
+				return w.f.Info.Uses[id]
 			}
 		}
 		return nil
@@ -220,20 +221,20 @@ func (p *plain) isApart(a *ast.AssignStmt) bool {
 		id, isName := e.(*ast.Ident)
 		switch {
 		case isName && id.Name != "_":
-			set[p.f.Info.ObjectOf(id)] = true
+			set[w.f.Info.ObjectOf(id)] = true
 		case base(e) == nil || base(e) != base(a.Lhs[0]):
 			return false
 		}
 	}
 	return !set[base(a.Lhs[0])] && !slices.ContainsFunc(a.Rhs, func(e ast.Expr) bool {
-		if p.f.Info.Types[e].Value != nil {
+		if w.f.Info.Types[e].Value != nil {
 			return false
 		}
 		id, isName := e.(*ast.Ident)
-		if !isName || set[p.f.Info.ObjectOf(id)] {
+		if !isName || set[w.f.Info.ObjectOf(id)] {
 			return true
 		}
-		switch p.f.Info.TypeOf(e).Underlying().(type) {
+		switch w.f.Info.TypeOf(e).Underlying().(type) {
 		case *types.Struct, *types.Array: // which the fields may be in
 			return true
 		}

@@ -1,4 +1,4 @@
-package rewrite
+package naming
 
 import (
 	"go/ast"
