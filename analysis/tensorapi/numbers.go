@@ -21,6 +21,9 @@ func IsNumber(t types.Type) bool { return named(t, []string{Number, Integer, Con
 // IsInteger reports whether t is the type of integers that may not have been computed yet.
 func IsInteger(t types.Type) bool { return named(t, []string{Integer}) }
 
+// IsCondition reports whether t is the type of comparisons of such numbers.
+func IsCondition(t types.Type) bool { return named(t, []string{Condition}) }
+
 var operators = map[string]string{
 	"+": "Add", "-": "Sub", "*": "Mul", "/": "Div",
 	"<": "Lt", "<=": "Le", ">": "Gt", ">=": "Ge", "==": "Eq", "!=": "Ne",

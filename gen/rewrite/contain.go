@@ -132,7 +132,7 @@ func (p *past) unlimited(n ast.Node, in *plan.Stmt) (found *plan.Cause) {
 		switch kind {
 		case plan.CallsTotal:
 		case plan.CallsBuiltin:
-			if name == "make" && slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool { return !p.fixed(e) }) {
+			if name == "make" && slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool { return !p.fixed(e) && !isLength(info, e) }) {
 				report(call, "makes something of a size that may be wrong")
 			}
 		case plan.CallsLibrary:
@@ -165,6 +165,20 @@ func (p *past) unlimited(n ast.Node, in *plan.Stmt) (found *plan.Cause) {
 		return found == nil
 	})
 	return found
+}
+
+// isLength reports whether e is the length of something that there is.
+func isLength(info *types.Info, e ast.Expr) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	b, ok := info.Uses[id].(*types.Builtin)
+	return ok && b.Name() == "len"
 }
 
 // hasLoops reports whether there is a loop in n.

@@ -222,6 +222,14 @@ func (p *Program) typeName(t types.Type) string {
 		if s, ok := t.(*types.Struct); ok {
 			named = types.NewStruct(slices.Collect(s.Fields()), nil)
 		}
+		switch { // what may not have been computed yet is what it will be
+		case tensorapi.IsInteger(t):
+			named = types.Typ[types.Int64]
+		case tensorapi.IsCondition(t):
+			named = types.Typ[types.Bool]
+		case tensorapi.IsNumber(t):
+			named = types.Typ[types.Float64]
+		}
 		name = types.TypeString(named, func(p *types.Package) string { return p.Path() })
 		p.types[t] = name
 	}
@@ -247,7 +255,11 @@ func kindOf(t types.Type) string {
 	return b.Name()
 }
 
-func isStruct(t types.Type) bool { _, ok := t.Underlying().(*types.Struct); return ok }
+// isStruct reports whether values of type t are kept as their fields.
+func isStruct(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Struct)
+	return ok && !tensorapi.IsNumber(t)
+}
 
 func (p *Program) structName(t types.Type) string { return p.typeName(t.Underlying()) }
 

@@ -404,7 +404,7 @@ func leads(t types.Type) bool {
 
 // parameter returns a value of type t of which nothing is known.
 func (r *run) parameter(t *term, typ types.Type) value {
-	if isStruct(typ) && !tensorapi.IsNumber(typ) {
+	if isStruct(typ) {
 		rec := &record{typ: typ}
 		for f := range typ.Underlying().(*types.Struct).Fields() {
 			rec.fields = append(rec.fields, r.parameter(r.ts.of("field "+f.Name(), t), f.Type()))

@@ -175,7 +175,12 @@ func (r *chooser) nameableIn(s ast.Stmt, reads []*ast.CallExpr) *misfit {
 	if n, ok := s.(*ast.IfStmt); ok && len(reads) > 0 && n.Init != nil {
 		return &misfit{plan.NoNumber, reads[0].Pos(), "reads " + types.ExprString(reads[0]) + " in the middle of a statement", "give the value a name before: v := " + types.ExprString(reads[0])}
 	}
-	return r.nameable(sink{arg: conditionOf(s), stmt: s})
+	cond := sink{arg: conditionOf(s), stmt: s}
+	why := r.nameable(cond)
+	if why == nil {
+		r.name(cond)
+	}
+	return why
 }
 
 // matters reports whether the device needs v: it is a tensor or a number, or an operation takes it,

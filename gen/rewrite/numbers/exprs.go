@@ -229,10 +229,15 @@ func callsBefore(f *plan.Function, read *ast.CallExpr, s ast.Stmt, reads []*ast.
 		if slices.Contains(reads, call) {
 			return false
 		}
-		if call.End() <= read.Pos() && !f.Info.Types[call.Fun].IsType() {
+		if call.End() <= read.Pos() && !f.Info.Types[call.Fun].IsType() && !isTotal(f, call) {
 			found = true
 		}
 		return !found
 	})
 	return found
+}
+
+// isTotal reports whether a call is of a builtin function that neither fails nor changes what is read later.
+func isTotal(f *plan.Function, call *ast.CallExpr) bool {
+	return slices.ContainsFunc([]string{"append", "cap", "len", "max", "min"}, func(name string) bool { return isBuiltin(f, call, name) })
 }

@@ -19,18 +19,22 @@ type definition struct {
 
 // locals are the local variables of a function.
 type locals struct {
-	f     *plan.Function
-	defs  map[*types.Var][]definition
-	uses  map[*types.Var][]*ast.Ident // other than definitions
-	inner map[*types.Var]bool         // a function literal uses it, or its address is taken
+	f      *plan.Function
+	defs   map[*types.Var][]definition
+	stores map[*types.Var][]definition // of elements of a []float64
+	uses   map[*types.Var][]*ast.Ident // other than definitions
+	inner  map[*types.Var]bool         // a function literal uses it, or its address is taken
 }
 
 // newLocals finds the definitions and uses of the local variables of f.
 func newLocals(f *plan.Function) *locals {
-	r := &locals{f: f, defs: make(map[*types.Var][]definition), uses: make(map[*types.Var][]*ast.Ident), inner: make(map[*types.Var]bool)}
+	r := &locals{f: f, defs: make(map[*types.Var][]definition), stores: make(map[*types.Var][]definition), uses: make(map[*types.Var][]*ast.Ident), inner: make(map[*types.Var]bool)}
 	info := f.Info
 	defining := make(map[*ast.Ident]bool)
 	define := func(e ast.Expr, d definition) {
+		if v, _ := element(f, e); v != nil {
+			r.stores[v] = append(r.stores[v], d)
+		}
 		if id, ok := ast.Unparen(e).(*ast.Ident); ok {
 			if v, ok := info.ObjectOf(id).(*types.Var); ok {
 				defining[id] = true

@@ -81,7 +81,7 @@ func Restate(f *plan.Function, parts []*Part) (restated *plan.Function, applied,
 type restatement struct {
 	*locals
 	names   *plan.Names
-	numbers map[*types.Var]bool      // local variables of type float64, int64 or int that become numbers
+	numbers map[*types.Var]bool      // local variables of type float64, []float64, int64 or int that become numbers
 	sinks   map[*ast.CallExpr]sink   // operations that take a number instead
 	named   map[*ast.CallExpr]string // reads that get a name of their own
 	stems   map[ast.Expr]string      // as do tensors
@@ -122,6 +122,9 @@ func (r *restatement) valued(e ast.Node, seen map[*types.Var]bool) (found bool) 
 			if _, _, ok := item(r.f, n); ok {
 				found = true
 			}
+			if isBuiltin(r.f, n, "len") || isBuiltin(r.f, n, "cap") {
+				return false
+			}
 			_, api, ok := r.f.Library(n)
 			if ok && !api.Waits() {
 				return false // what a tensor is made of is no value
@@ -131,10 +134,13 @@ func (r *restatement) valued(e ast.Node, seen map[*types.Var]bool) (found bool) 
 			if ok && r.numbers[v] {
 				found = true
 			}
-			if !ok || seen[v] || !isFloat64(v.Type()) && !isIndex(v.Type()) {
+			if !ok || seen[v] || !isFloat64(v.Type()) && !isIndex(v.Type()) && !isFloats(v.Type()) {
 				break
 			}
 			seen[v] = true
+			for _, d := range r.stores[v] {
+				found = found || d.value != nil && r.valued(d.value, seen)
+			}
 			for _, d := range r.defs[v] {
 				found = found || d.value != nil && r.valued(d.value, seen)
 			}

@@ -59,6 +59,26 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:  `n := x.Norm().Item(); func() { n++ }(); w = w.MulScalar(n)`,
 	stays: `it uses n, which a function literal or a pointer leads to`,
 }, {
+	name:    "a slice of numbers",
+	loop:    `all := make([]float64, len(xs)); for i, y := range xs { all[i] = rate * y.Dot(x).Item(); x = x.Sub(y.MulScalar(all[i])); fmt.Println(all[i], len(all)) }; w = w.Sub(x)`,
+	becomes: `all := make([]asyncrt.F64, len(xs)); for i, y := range xs { dot := y.Dot(x).ItemF64(); dot.Item(); all[i] = asyncrt.Const(rate).Mul(dot); x = x.Sub(y.MulF64(all[i])); fmt.Println(all[i].Item(), len(all)) }; w = w.Sub(x)`,
+}, {
+	name:    "a slice that grows and is cut",
+	loop:    `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); if len(all) > 2 { all = all[1:] }; all[0] *= rate; x = x.MulScalar(1 / all[len(all)-1]) }; w = w.Sub(x)`,
+	becomes: `var all []asyncrt.F64; for _, y := range xs { norm := y.Norm().ItemF64(); norm.Item(); all = append(all, norm); if len(all) > 2 { all = all[1:] }; all[0] = all[0].Mul(asyncrt.Const(rate)); x = x.MulF64(asyncrt.Const(1).Div(all[len(all)-1])) }; w = w.Sub(x)`,
+}, {
+	name:  "a slice that others see",
+	loop:  `all := make([]float64, len(xs)); for i, y := range xs { all[i] = y.Norm().Item(); x = x.MulScalar(all[i]) }; fmt.Println(all); w = w.Sub(x)`,
+	stays: `it hands on all`,
+}, {
+	name:  "a slice that is a variable's",
+	loop:  `all := make([]float64, len(xs)); p := &all[0]; for i, y := range xs { all[i] = y.Norm().Item(); x = x.MulScalar(all[i]) }; *p = 1; w = w.Sub(x)`,
+	stays: `it uses all, which a function literal or a pointer leads to`,
+}, {
+	name:  "a slice that sums",
+	loop:  `all := make([]float64, len(xs)); for i, y := range xs { all[i] += y.Norm().Item(); x = x.MulScalar(all[i]) }; w = w.Sub(x)`,
+	stays: `it adds all[i], which may be a product, and Go rounds the product on some platforms and not on others`,
+}, {
 	name:    "two at once",
 	loop:    `n, k := x.Norm().Item(), 1.0; n, k = k, n; w = w.MulScalar(n+k)`,
 	becomes: `n, k := x.Norm().ItemF64(), asyncrt.Const(1.0); n.Item(); n, k = k, n; w = w.MulF64(n.Add(k))`,

@@ -38,6 +38,9 @@ func (r *writer) forceReads() {
 // readInto returns the numbers to which s assigns what it reads itself.
 func (r *writer) readInto(s ast.Stmt) (vs []*types.Var) {
 	for v := range r.numbers {
+		if isFloats(v.Type()) {
+			continue // what is put into slices has got a name
+		}
 		for _, d := range r.defs[v] {
 			if at := d.stmt; d.value != nil && s.Pos() <= at.Pos() && at.End() <= s.End() && len(itemsIn(r.f, d.value)) > 0 {
 				vs = append(vs, v)

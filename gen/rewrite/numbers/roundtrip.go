@@ -69,6 +69,7 @@ func (r *finder) choose() {
 			r.refuse(s.arg, why)
 			return
 		}
+		r.name(s)
 		r.sinks[call] = s
 		for _, e := range s.stems {
 			if r.stems[e] == "" {
@@ -80,7 +81,9 @@ func (r *finder) choose() {
 			r.before[s.stmt] = append(r.before[s.stmt], call)
 		}
 		for v := range needs {
-			r.numbers[v] = true
+			if r.numbers[v] = true; isFloats(v.Type()) {
+				r.nameStored(v)
+			}
 		}
 	})
 }
@@ -115,6 +118,13 @@ func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 		}
 		needs[v] = true
 		return nil
+	case *ast.IndexExpr:
+		v, index := element(r.f, e)
+		if v == nil || r.isValued(index) {
+			return no
+		}
+		needs[v] = true
+		return leaf(r.f, index)
 	case *ast.UnaryExpr:
 		if e.Op != token.SUB && e.Op != token.ADD {
 			return no
@@ -183,6 +193,9 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 	if r.inner[v] || !r.f.CanCopy(v) || v.Parent() == r.f.Pkg.Types.Scope() {
 		return cannot(v.Pos(), "uses "+v.Name()+", which a function literal or a pointer leads to")
 	}
+	if isFloats(v.Type()) {
+		return r.slice(v, needs)
+	}
 	product := r.isProductVariable(v)
 	for _, d := range r.defs[v] {
 		switch s := d.stmt.(type) {
@@ -233,16 +246,12 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 	return nil
 }
 
-// nameable returns why the reads in the argument of s, which have no variable, can't be
-// taken before its statement, or nil: they need a name, as what they raise must be
-// raised even if nothing else comes of them.
+// nameable returns why the reads in the argument of s, which have no variable, can't be taken before its statement, or
+// nil: they need a name, as what they raise must be raised even if nothing else comes of them.
 func (r *finder) nameable(s sink) *misfit {
-	reads := itemsIn(r.f, s.arg)
+	reads := r.unnamed(s)
 	if len(reads) == 0 {
 		return nil
-	}
-	if s.to != nil {
-		reads = append(reads, itemsIn(r.f, s.to)...)
 	}
 	no := &misfit{plan.NoNumber, reads[0].Pos(), "reads " + types.ExprString(reads[0]) + " in the middle of a statement", "give the value a name before: v := " + types.ExprString(reads[0])}
 	if s.stmt == nil || !inList(r.f, s.stmt) {
@@ -253,11 +262,24 @@ func (r *finder) nameable(s sink) *misfit {
 			return no
 		}
 	}
-	for _, read := range reads {
+	return nil
+}
+
+// name gives a name to the reads of which nameable says that they can have one.
+func (r *finder) name(s sink) {
+	for _, read := range r.unnamed(s) {
 		if r.named[read] == "" {
 			r.named[read] = r.names.Unused(plan.BaseName(ast.Unparen(read.Fun).(*ast.SelectorExpr).X))
 			r.before[s.stmt] = append(r.before[s.stmt], read)
 		}
 	}
-	return nil
+}
+
+// unnamed are the reads in what s is given that have no variable.
+func (r *finder) unnamed(s sink) []*ast.CallExpr {
+	reads := itemsIn(r.f, s.arg)
+	if len(reads) > 0 && s.to != nil {
+		reads = append(reads, itemsIn(r.f, s.to)...)
+	}
+	return reads
 }

@@ -87,8 +87,14 @@ func (r *writer) restate(n ast.Node) {
 				}
 			}
 			return false
+		case *ast.IndexExpr:
+			if r.isElement(n) {
+				r.restate(n.Index)
+				r.insert(n.End(), look(types.Typ[types.Float64]))
+				return false
+			}
 		case *ast.Ident:
-			if v, ok := r.isNumber(n); ok && r.f.Info.Uses[n] != nil {
+			if v, ok := r.isNumber(n); ok && r.f.Info.Uses[n] != nil && !isFloats(v.Type()) {
 				name := cmp.Or(r.copied[n], n.Name)
 				if types.Identical(v.Type(), types.Typ[types.Int]) {
 					r.replace(n.Pos(), n.End(), "int("+name+".ItemInt())")
@@ -164,17 +170,12 @@ func (r *writer) check(call *ast.CallExpr) string {
 
 // assigns makes the edits for an assignment to numbers, and reports whether it is one.
 func (r *writer) assigns(n *ast.AssignStmt) bool {
-	any := false
-	for _, lhs := range n.Lhs {
-		_, is := r.isNumber(lhs)
-		any = any || is
-	}
-	if !any {
+	if !slices.ContainsFunc(n.Lhs, r.becomes) {
 		return false
 	}
 	if n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
 		method, _ := tensorapi.NumberOperator((n.Tok - (token.ADD_ASSIGN - token.ADD)).String())
-		name := ast.Unparen(n.Lhs[0]).(*ast.Ident).Name
+		name := r.place(n.Lhs[0])
 		r.replace(n.Lhs[0].End(), n.Rhs[0].Pos(), fmt.Sprintf(" = %s.%s(", name, method))
 		r.value(n, n.Rhs[0])
 		r.insert(n.Rhs[0].End(), ")")
@@ -182,12 +183,14 @@ func (r *writer) assigns(n *ast.AssignStmt) bool {
 		return true
 	}
 	for _, lhs := range n.Lhs {
-		if _, is := r.isNumber(lhs); !is {
+		if !r.becomes(lhs) {
 			r.restate(lhs)
+		} else if _, index := element(r.f, lhs); index != nil {
+			r.restate(index)
 		}
 	}
 	for i, rhs := range n.Rhs {
-		if _, is := r.isNumber(n.Lhs[i]); is {
+		if r.becomes(n.Lhs[i]) {
 			r.value(n, rhs)
 		} else {
 			r.restate(rhs)
@@ -195,6 +198,15 @@ func (r *writer) assigns(n *ast.AssignStmt) bool {
 	}
 	r.raise(n)
 	return true
+}
+
+// place returns the text of e, a number or an element of a slice of numbers.
+func (r *writer) place(e ast.Expr) string {
+	return r.text(e, func(e ast.Expr) {
+		if _, index := element(r.f, e); index != nil {
+			r.restate(index)
+		}
+	})
 }
 
 // declares makes the edits for a declaration of numbers, and reports whether it is one.
@@ -208,7 +220,11 @@ func (r *writer) declares(n *ast.ValueSpec) bool {
 		return false
 	}
 	if n.Type != nil {
-		r.replace(n.Type.Pos(), n.Type.End(), load.RestatedRuntime+"."+form(r.f.Info.TypeOf(n.Type)))
+		text := load.RestatedRuntime + "." + form(r.f.Info.TypeOf(n.Type))
+		if isFloats(r.f.Info.TypeOf(n.Type)) {
+			text = "[]" + load.RestatedRuntime + ".F64"
+		}
+		r.replace(n.Type.Pos(), n.Type.End(), text)
 	}
 	for i, value := range n.Values {
 		if _, is := r.isNumber(n.Names[i]); is {
@@ -226,6 +242,10 @@ func (r *writer) declares(n *ast.ValueSpec) bool {
 // value makes e, which s assigns to a number, one. What is not in a loop is
 // computed as it is written.
 func (r *writer) value(s ast.Node, e ast.Expr) {
+	if tv := r.f.Info.Types[e]; isFloats(tv.Type) || tv.IsNil() {
+		r.slice(s, e)
+		return
+	}
 	if len(r.f.LoopsAround(s)) == 0 {
 		r.known(e)
 		return
@@ -263,6 +283,8 @@ func (r *writer) number(e ast.Expr) {
 		return
 	}
 	switch e := e.(type) {
+	case *ast.IndexExpr: // of a slice of numbers
+		r.restate(e.Index)
 	case *ast.ParenExpr:
 		r.drop(e.Pos(), e.X.Pos())
 		r.number(e.X)

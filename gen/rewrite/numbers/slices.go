@@ -1,0 +1,266 @@
+package numbers
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// A local variable of type []float64 can become a slice of numbers, like variables of type float64, if nothing but the
+// function gets to see it:
+//
+//	alpha := make([]float64, n)                    alpha := make([]asyncrt.F64, n)
+//	for i := range s {                             for i := range s {
+//		alpha[i] = s[i].Dot(q).Item()              	dot := s[i].Dot(q).ItemF64(); dot.Item(); alpha[i] = dot
+//		q = q.Sub(y[i].MulScalar(alpha[i]))        	q = q.Sub(y[i].MulF64(alpha[i]))
+//	}                                              }
+
+// isFloats reports whether t is []float64.
+func isFloats(t types.Type) bool {
+	s, ok := t.(*types.Slice)
+	return ok && isFloat64(s.Elem())
+}
+
+// element returns the variable that e is an element of, if it is a slice of float64.
+func element(f *plan.Function, e ast.Expr) (v *types.Var, index ast.Expr) {
+	ix, ok := ast.Unparen(e).(*ast.IndexExpr)
+	if !ok {
+		return nil, nil
+	}
+	id, ok := ast.Unparen(ix.X).(*ast.Ident)
+	if !ok {
+		return nil, nil
+	}
+	if v, ok = f.Info.Uses[id].(*types.Var); !ok || v.IsField() || !isFloats(v.Type()) {
+		return nil, nil
+	}
+	return v, ix.Index
+}
+
+// isElement reports whether e is an element of a slice of numbers.
+func (r *restatement) isElement(e ast.Expr) bool {
+	v, _ := element(r.f, e)
+	return v != nil && r.numbers[v]
+}
+
+// becomes reports whether e, on the left of an assignment, is a number or a slice of them, or an element of one.
+func (r *restatement) becomes(e ast.Expr) bool {
+	_, is := r.isNumber(e)
+	return is || r.isElement(e)
+}
+
+// slice returns why v, of type []float64, can't be a slice of numbers, or nil.
+func (r *finder) slice(v *types.Var, needs map[*types.Var]bool) *misfit {
+	cannot := func(pos token.Pos, text string) *misfit {
+		return &misfit{plan.NoNumber, pos, text, "keep it in a slice of its own, made with make, and use its elements alone"}
+	}
+	for _, d := range r.defs[v] {
+		switch d.stmt.(type) {
+		case *ast.AssignStmt, *ast.ValueSpec:
+		default:
+			return cannot(d.stmt.Pos(), "gets "+v.Name()+" from elsewhere")
+		}
+		if !d.plain || d.value != nil && !r.isSlice(d.value, needs) {
+			return cannot(d.stmt.Pos(), "sets "+v.Name()+" to something else than a slice that is made there")
+		}
+		if why := r.stored(d, appended(r.f, d.value), needs); why != nil {
+			return why
+		}
+	}
+	for _, d := range r.stores[v] {
+		if d.value == nil || !d.plain || d.op != token.ILLEGAL && len(d.stmt.(*ast.AssignStmt).Lhs) != 1 {
+			return cannot(d.stmt.Pos(), "sets an element of "+v.Name()+" in a way that numbers have no form of")
+		}
+		if d.op != token.ILLEGAL {
+			if _, ok := operator(types.Typ[types.Float64], d.op); !ok {
+				return cannot(d.stmt.Pos(), "sets an element of "+v.Name()+" in a way that numbers have no form of")
+			}
+			if d.op == token.ADD || d.op == token.SUB {
+				return rounding(d.stmt.(*ast.AssignStmt).Lhs[0]) // in memory there may be a product
+			}
+		}
+		if why := r.stored(d, []ast.Expr{d.value}, needs); why != nil {
+			return why
+		}
+	}
+	for _, id := range r.uses[v] {
+		if !r.isInside(id, needs) {
+			return cannot(id.Pos(), "hands on "+v.Name())
+		}
+	}
+	return nil
+}
+
+// stored returns why values, which d puts into a slice, can't be numbers, or nil.
+func (r *finder) stored(d definition, values []ast.Expr, needs map[*types.Var]bool) *misfit {
+	if len(r.f.LoopsAround(d.stmt)) == 0 {
+		return nil // computed as they are written
+	}
+	for _, value := range values {
+		if why := r.fits(value, needs); why != nil {
+			return why
+		}
+		s, _ := d.stmt.(ast.Stmt)
+		if why := r.nameable(sink{arg: value, stmt: s}); why != nil {
+			return why
+		}
+	}
+	return nil
+}
+
+// nameStored names the reads in what is put into v.
+func (r *finder) nameStored(v *types.Var) {
+	for _, d := range r.stores[v] {
+		if s, ok := d.stmt.(ast.Stmt); ok && len(r.f.LoopsAround(s)) > 0 {
+			r.name(sink{arg: d.value, stmt: s})
+		}
+	}
+	for _, d := range r.defs[v] {
+		if s, ok := d.stmt.(ast.Stmt); ok && len(r.f.LoopsAround(s)) > 0 {
+			for _, value := range appended(r.f, d.value) {
+				r.name(sink{arg: value, stmt: s})
+			}
+		}
+	}
+}
+
+// appended are the elements that e, which is append or a slice, adds to a slice.
+func appended(f *plan.Function, e ast.Expr) []ast.Expr {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || !isBuiltin(f, call, "append") || call.Ellipsis.IsValid() {
+		return nil
+	}
+	return append(appended(f, call.Args[0]), call.Args[1:]...)
+}
+
+func isBuiltin(f *plan.Function, call *ast.CallExpr, name string) bool {
+	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	b, ok := f.Info.Uses[id].(*types.Builtin)
+	return ok && b.Name() == name
+}
+
+// isSlice reports whether e can be a slice of numbers; needs are the variables that it takes to be such.
+func (r *finder) isSlice(e ast.Expr, needs map[*types.Var]bool) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		switch v := r.f.Info.Uses[e].(type) {
+		case *types.Nil:
+			return true
+		case *types.Var:
+			needs[v] = true
+			return isFloats(v.Type())
+		}
+	case *ast.SliceExpr:
+		return r.isSlice(e.X, needs)
+	case *ast.CallExpr:
+		switch {
+		case isBuiltin(r.f, e, "make"):
+			return isFloats(r.f.Info.TypeOf(e.Args[0]))
+		case isBuiltin(r.f, e, "append"):
+			return r.isSlice(e.Args[0], needs) && (!e.Ellipsis.IsValid() || len(e.Args) == 2 && r.isSlice(e.Args[1], needs))
+		}
+	}
+	return false
+}
+
+// isInside reports whether the use id of a slice leads to elements, its length, or another slice that has to be one of
+// numbers, too.
+func (r *finder) isInside(id *ast.Ident, needs map[*types.Var]bool) bool {
+	var n ast.Expr = id
+	for {
+		switch p := r.f.Parent(n).(type) {
+		case *ast.ParenExpr:
+			n = p
+		case *ast.IndexExpr:
+			if p.X != n {
+				return false
+			}
+			switch q := r.f.Parent(p).(type) {
+			case *ast.UnaryExpr:
+				return q.Op != token.AND
+			case *ast.IncDecStmt, *ast.RangeStmt:
+				return false
+			}
+			return true
+		case *ast.SliceExpr:
+			if p.X != n {
+				return false
+			}
+			n = p
+		case *ast.RangeStmt:
+			return p.X == n && p.Value == nil
+		case *ast.CallExpr:
+			if isBuiltin(r.f, p, "len") || isBuiltin(r.f, p, "cap") {
+				return true
+			}
+			if !isBuiltin(r.f, p, "append") {
+				return false
+			}
+			n = p
+		case *ast.AssignStmt:
+			for i, rhs := range p.Rhs {
+				if rhs != n || len(p.Lhs) != len(p.Rhs) {
+					continue
+				}
+				to, ok := ast.Unparen(p.Lhs[i]).(*ast.Ident)
+				if !ok {
+					return false
+				}
+				v, ok := r.f.Info.ObjectOf(to).(*types.Var)
+				if ok {
+					needs[v] = true
+				}
+				return ok
+			}
+			return false
+		case *ast.ValueSpec:
+			for i, value := range p.Values {
+				if value == n && len(p.Names) == len(p.Values) {
+					v, ok := r.f.Info.Defs[p.Names[i]].(*types.Var)
+					if ok {
+						needs[v] = true
+					}
+					return ok
+				}
+			}
+			return false
+		default:
+			return false
+		}
+	}
+}
+
+// slice makes the edits for e, a slice that s assigns to a variable, to be one of numbers.
+func (r *writer) slice(s ast.Node, e ast.Expr) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.SliceExpr:
+		r.slice(s, e.X)
+		for _, x := range []ast.Expr{e.Low, e.High, e.Max} {
+			if x != nil {
+				r.restate(x)
+			}
+		}
+	case *ast.CallExpr:
+		if isBuiltin(r.f, e, "make") {
+			r.replace(e.Args[0].Pos(), e.Args[0].End(), "[]"+load.RestatedRuntime+".F64")
+			for _, arg := range e.Args[1:] {
+				r.restate(arg)
+			}
+			return
+		}
+		r.slice(s, e.Args[0])
+		for _, arg := range e.Args[1:] {
+			if e.Ellipsis.IsValid() {
+				r.slice(s, arg)
+			} else {
+				r.value(s, arg)
+			}
+		}
+	}
+}
