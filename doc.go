@@ -82,6 +82,7 @@
 //	gen/internal/emit        printing what was planned
 //	gen/rewrite/plain        loops in a form that can be planned part by part
 //	gen/rewrite/numbers      functions restated in numbers that stay on the device
+//	gen/rewrite/rows         rows of tensors that are read and computed together
 //	gen/rewrite/naming       names for what a plan declares
 //	gen/rewrite              the rewrites, in order
 //	gen/internal/verify      original and generated functions, executed on terms and compared

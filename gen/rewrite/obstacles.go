@@ -203,8 +203,7 @@ func changedBy(units []*plan.Unit) map[types.Object]bool {
 }
 
 func writes(e *plan.Effects, v *types.Var) bool {
-	_, ok := e.Writes[plan.Loc{Kind: plan.Var, Obj: v}]
-	return ok
+	return e.Sets(v)
 }
 
 // before returns a call with effects in u that the program makes before it

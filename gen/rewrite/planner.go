@@ -8,6 +8,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/asyncgen/asyncgen/gen/rewrite/naming"
 	"github.com/asyncgen/asyncgen/gen/rewrite/numbers"
+	"github.com/asyncgen/asyncgen/gen/rewrite/rows"
 )
 
 // Function plans what runs later in f. It returns nil if nothing can, and
@@ -80,6 +81,9 @@ func deferred(f *plan.Function, kernel *directive) (*plan.Deferral, []plan.Remar
 	naming.Name(p.d)
 	return p.d, p.remarks
 }
+
+// keep has rows computed together that nobody looks at.
+func (p *planner) keep() { p.remarks = append(p.remarks, rows.Keep(p.d)...) }
 
 // A planner goes through one function.
 type planner struct {
@@ -239,4 +243,22 @@ func (p *planner) try(loop, outermost *plan.Stmt) (*attempt, *plan.Region, []pla
 		}
 		loop = fresh
 	}
+}
+
+// batch finds the outermost loops of a.loop in which everything that is computed and read is of
+// rows, and makes each one unit. It returns them. Loops in apart are left alone.
+func (a *attempt) batch(apart map[ast.Stmt]bool) (loops []*plan.Stmt) {
+	var visit func(s *plan.Stmt)
+	visit = func(s *plan.Stmt) {
+		if s.IsLoop() && !apart[s.Node] && rows.Together(a.f, s, a.kernel.rows()) {
+			a.whole[s] = true
+			loops = append(loops, s)
+			return
+		}
+		for c := range s.Children {
+			visit(c)
+		}
+	}
+	visit(a.loop)
+	return loops
 }

@@ -6,6 +6,7 @@ import (
 	"go/types"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/rewrite/rows"
 )
 
 func (a *attempt) position(pos token.Pos) token.Position { return a.f.Position(pos) }
@@ -132,7 +133,7 @@ func (a *attempt) applied(window int) []plan.Remark {
 				if u.Whole || s == u.Stmt {
 					rw := of(s)
 					add(rw.Code, rw.Name, r.Expr.Pos(), r.What()+" "+rw.Does)
-					if b := batchRule(r); b != nil {
+					if b := rows.Made(r); b != nil {
 						add(b.Code, b.Name, r.Expr.Pos(), r.What()+" "+b.Does)
 					}
 					if r.Lift != nil {

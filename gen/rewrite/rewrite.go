@@ -2,6 +2,9 @@
 // pattern with a name; what they all have in common, putting statements off
 // until the values that they look at have arrived, is in planner.go and attempt.go.
 //
+// Stages that stand alone are packages below this one. Before a function is planned once more, plain and numbers write
+// it in another form. While it is planned, rows takes rows of tensors together. When it is, naming gives the names.
+//
 // The package changes no text: its result is a plan, or the reasons why there
 // is none.
 package rewrite
@@ -16,6 +19,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/asyncgen/asyncgen/gen/rewrite/numbers"
 	"github.com/asyncgen/asyncgen/gen/rewrite/plain"
+	"github.com/asyncgen/asyncgen/gen/rewrite/rows"
 )
 
 // A Rewrite is one kind of change to a loop.
@@ -29,8 +33,8 @@ type Step struct {
 	// begin is called before the loops of a function are planned, end after that.
 	begin, end func(p *planner)
 
-	// row reports whether m, a read of a row in a loop over rows, is taken together with the other rows.
-	row func(b *batcher, m *match) bool
+	// row is a part of the stage that takes reads of rows in a loop over rows together.
+	row *rows.Part
 
 	// defers reports whether it is the rewrite that puts off s, a statement that looks at values.
 	defers func(s *plan.Stmt) bool
@@ -58,8 +62,8 @@ func init() { // the steps lead back to their rewrites
 		{Rewrite: Bound, begin: (*planner).bound},
 		{Rewrite: Lifted, begin: (*planner).lift},
 		{Rewrite: plain.Rewrite, form: plain.Form},
-		{Rewrite: WholeSlice, row: isSlice},
-		{Rewrite: Batched, row: isComputed},
+		{Rewrite: rows.WholeSlice.Rewrite, row: rows.WholeSlice},
+		{Rewrite: rows.Batched.Rewrite, row: rows.Batched},
 		{Rewrite: Hoist, again: (*planner).hoist},
 		{Rewrite: Exit, defers: only(Exit), again: (*planner).split},
 		{Rewrite: Guarded, defers: only(Guarded)},
@@ -68,7 +72,7 @@ func init() { // the steps lead back to their rewrites
 		{Rewrite: Store, defers: only(Store)},
 		{Rewrite: Scalar, defers: only(Scalar)},
 		{Rewrite: Undone, ahead: (*attempt).undo},
-		{Rewrite: Kept, end: (*planner).keeps},
+		{Rewrite: rows.Kept, end: (*planner).keep},
 		{Rewrite: numbers.Choice.Rewrite, number: numbers.Choice},
 		{Rewrite: numbers.RoundTrip.Rewrite, number: numbers.RoundTrip},
 	}
@@ -110,11 +114,21 @@ func withoutOff(k *load.Kernel) *directive {
 	return &directive{k, slices.DeleteFunc(slices.Clone(Pipeline), func(s *Step) bool { return slices.Contains(k.Off, s.Name) })}
 }
 
-// numbers are the parts of that stage that are not switched off.
-func (d *directive) numbers() (parts []*numbers.Part) {
+// rows are the parts that take rows together and are not switched off.
+func (d *directive) rows() []*rows.Part {
+	return parts(d, func(s *Step) *rows.Part { return s.row })
+}
+
+// numbers are the parts that leave numbers on the device and are not switched off.
+func (d *directive) numbers() []*numbers.Part {
+	return parts(d, func(s *Step) *numbers.Part { return s.number })
+}
+
+// parts are those of the steps of d that have one.
+func parts[P any](d *directive, of func(*Step) *P) (parts []*P) {
 	for _, step := range d.steps {
-		if step.number != nil {
-			parts = append(parts, step.number)
+		if part := of(step); part != nil {
+			parts = append(parts, part)
 		}
 	}
 	return parts

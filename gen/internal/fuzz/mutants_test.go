@@ -215,7 +215,7 @@ var mutants = []mutant{
 	{name: "packages have names for everything in others", by: "from-away", file: "gen/internal/plan/foreign.go", old: "\tcase isLabelOrLocal(obj) || obj.Exported():\n", new: "\tcase isLabelOrLocal(obj) || obj.Pkg() != nil:\n"},
 
 	// Rows.
-	{name: "what rows are kept with stays the same", by: "kept-change", file: "gen/rewrite/keep.go", old: " && !uses.Needs(k.outer) && ", new: " && "},
+	{name: "what rows are kept with stays the same", by: "kept-change", file: "gen/rewrite/rows/keep.go", old: " && !uses.Needs(k.outer) && ", new: " && "},
 	{name: "no row fails alone", by: "kept-fails", file: "runtime/tensor/vmapsure.go", old: "\tif s.Def.Fails && !isSafe(s) {\n", new: "\tif s.Def.Fails && !isSafe(s) && v.n < 0 {\n"},
 
 	// What a loop changes ahead of values, and gives back.

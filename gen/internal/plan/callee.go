@@ -157,6 +157,12 @@ func (f *Function) CountsUp(v *types.Var) bool {
 // Add merges what o does into e.
 func (e *Effects) Add(o *Effects) { e.add(o) }
 
+// Sets reports whether e changes the variable v.
+func (e *Effects) Sets(v *types.Var) bool {
+	_, ok := e.Writes[Loc{Kind: Var, Obj: v}]
+	return ok
+}
+
 // Needs reports whether e reads what by changes, cells apart.
 func (e *Effects) Needs(by *Effects) bool {
 	for r := range e.Reads {

@@ -152,13 +152,9 @@ func (n *namer) visible(t taken, g *plan.Group, r *plan.Region) bool {
 	if t.group != g && !comesBefore(from, to) {
 		return false
 	}
-	changes := func(e *plan.Effects) bool {
-		_, ok := e.Writes[plan.Loc{Kind: plan.Var, Obj: t.v}]
-		return ok
-	}
 	for s := range r.Loop.All {
-		calls := slices.ContainsFunc(s.Reads, func(read *plan.Read) bool { return changes(read.Effects) }) // a closure
-		if !changes(s.Head) && !calls {
+		calls := slices.ContainsFunc(s.Reads, func(read *plan.Read) bool { return read.Effects.Sets(t.v) }) // a closure
+		if !s.Head.Sets(t.v) && !calls {
 			continue
 		}
 		if from.Node.Pos() <= s.Node.Pos() && s.Node.Pos() <= to.Node.Pos() {

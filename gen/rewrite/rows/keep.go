@@ -1,4 +1,4 @@
-package rewrite
+package rows
 
 import (
 	"go/ast"
@@ -29,58 +29,60 @@ import (
 // shapes, devices and what is tracked: else it calls the function for each row where the loop asks
 // for it. What has to be proved is that the function only computes, and that what it uses stays the
 // same while the loop runs.
-var Kept = &Rewrite{
+var Kept = &plan.Rewrite{
 	Name: "map-rows",
 	Was:  "R15",
 	Code: plan.KeptTogether,
 	Does: "is computed for all rows at once",
 }
 
-// keeps plans for all loops of the function. What d puts off is left alone.
-func (p *planner) keeps() {
-	if p.f.Goto() != nil || p.f.Unsafe() != nil {
-		return
+// Keep adds to d, in which it is decided what comes later, what the loops of the function compute for all rows at once.
+// What is put off is left alone. It returns remarks on it.
+func Keep(d *plan.Deferral) (made []plan.Remark) {
+	f := d.Function
+	if f.Goto() != nil || f.Unsafe() != nil {
+		return nil
 	}
-	late, takes, changes := p.put()
-	detach := sync.OnceValue(p.f.NeverDifferentiates)
+	late, takes, changes := put(d)
+	detach := sync.OnceValue(f.NeverDifferentiates)
 	loop := func(n ast.Stmt) {
-		tree := p.f.Tree(n)
-		b := newBatcher(newAttempt(p.f, p.kernel, tree, tree), tree)
+		b := newBatcher(f, f.Tree(n))
 		if b == nil || late(n) {
 			return
 		}
 		k := &keeper{batcher: b, late: late, takes: takes, changes: changes}
 		for _, keep := range k.find() {
 			keep.Detach = detach()
-			p.d.Keeps = append(p.d.Keeps, keep)
+			d.Keeps = append(d.Keeps, keep)
 			for _, e := range keep.Places {
-				p.remarks = append(p.remarks, Kept.Made(p.f, e.Pos(), types.ExprString(e)))
+				made = append(made, Kept.Made(f, e.Pos(), types.ExprString(e)))
 			}
 		}
-		p.d.Gone = append(p.d.Gone, k.gone...)
-		p.d.Idle = append(p.d.Idle, k.idle...)
+		d.Gone = append(d.Gone, k.gone...)
+		d.Idle = append(d.Idle, k.idle...)
 	}
-	ast.Inspect(p.f.Decl.Body, func(n ast.Node) bool {
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
 		case *ast.LabeledStmt:
 			loop(n)
 		case *ast.ForStmt, *ast.RangeStmt:
-			if _, labelled := p.f.Parent(n).(*ast.LabeledStmt); !labelled {
+			if _, labelled := f.Parent(n).(*ast.LabeledStmt); !labelled {
 				loop(n.(ast.Stmt))
 			}
 		}
 		return true
 	})
+	return made
 }
 
 // put returns what reports whether a statement is put off, the reads whose tensors are computed in
 // their places before that, and what the statements that are put off do.
-func (p *planner) put() (late func(ast.Stmt) bool, takes map[ast.Expr]bool, changes *plan.Effects) {
+func put(d *plan.Deferral) (late func(ast.Stmt) bool, takes map[ast.Expr]bool, changes *plan.Effects) {
 	var stmts []ast.Stmt
 	takes, changes = make(map[ast.Expr]bool), &plan.Effects{}
-	for _, l := range p.d.Laters {
+	for _, l := range d.Laters {
 		for _, r := range l.Regions {
 			for _, g := range r.Groups {
 				for _, s := range g.Stmts {
@@ -327,7 +329,7 @@ func (k *keeper) onlyComputes(m *match, e ast.Expr) bool {
 	for _, d := range m.defs {
 		uses.Add(k.f.Effects(d.Node.(*ast.AssignStmt).Rhs[0]))
 	}
-	if firstOf(uses.Waits, uses.Barrier, uses.Clock, uses.Polls, uses.Stamps, uses.Leaves) != nil || len(uses.Writes) > 0 {
+	if !computes(uses) {
 		return false
 	}
 	// What is put off has run where a row is asked for, if that needs it; but not where the function is written down.

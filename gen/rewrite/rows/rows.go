@@ -1,8 +1,19 @@
-package rewrite
+// Package rows takes rows together: where a loop reads, or computes, one row of a tensor after the other, one operation
+// for all of them does.
+//
+//	for i := range n {                       sumRows := later.Rows(n, func(row asyncrt.RowOf) *tensor.Tensor {
+//		fmt.Println(x.Row(i).Sum().Item())   	return row(x).Sum()
+//	}                                        })
+//	                                         later.Do(func() { for i := range n { fmt.Println(sumRows.Item(i)) } })
+//
+// [Together] is for values that are read, before it is planned what comes later. [Keep] is for tensors that nobody
+// looks at, after that. Both have to know what an expression has to do with the rows of a loop: loops.go says which row
+// an iteration is about, rows.go and keep.go which expressions are of it alone.
+package rows
 
 import (
+	"cmp"
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -11,6 +22,14 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"golang.org/x/tools/go/types/typeutil"
 )
+
+// A Part is a rewrite of reads of rows.
+type Part struct {
+	*plan.Rewrite
+
+	// takes reports whether m, a read in a loop over rows, is taken together with the other rows.
+	takes func(b *batcher, m *match) bool
+}
 
 // WholeSlice is read-rows: a loop looks at one row of a tensor after the other. The
 // tensor is read once.
@@ -21,11 +40,14 @@ import (
 //	                                		total += rows.Item(j)
 //	                                	}
 //	                                })
-var WholeSlice = &Rewrite{
-	Name: "read-rows",
-	Was:  "R8",
-	Code: plan.ReadTogether,
-	Does: "is read with the other rows, once",
+var WholeSlice = &Part{
+	Rewrite: &plan.Rewrite{
+		Name: "read-rows",
+		Was:  "R8",
+		Code: plan.ReadTogether,
+		Does: "is read with the other rows, once",
+	},
+	takes: isSlice,
 }
 
 // Batched is batch-rows: a loop computes something of one row after the other, and
@@ -47,38 +69,51 @@ var WholeSlice = &Rewrite{
 // proved is that the rows depend on nothing that the loop, or what comes before the entry has run, changes.
 //
 // Several reads beside each other need nothing: those of one entry arrive together.
-var Batched = &Rewrite{
-	Name: "batch-rows",
-	Was:  "R15",
-	Code: plan.ComputedTogether,
-	Does: "is computed for all rows at once",
+var Batched = &Part{
+	Rewrite: &plan.Rewrite{
+		Name: "batch-rows",
+		Was:  "R15",
+		Code: plan.ComputedTogether,
+		Does: "is computed for all rows at once",
+	},
+	takes: isComputed,
 }
 
-// batch finds the outermost loops of a.loop in which everything that is computed and read is of
-// rows, and makes each one unit. It returns them. Loops in apart are left alone.
-func (a *attempt) batch(apart map[ast.Stmt]bool) (loops []*plan.Stmt) {
-	var visit func(s *plan.Stmt)
-	visit = func(s *plan.Stmt) {
-		if s.IsLoop() && !apart[s.Node] {
-			if b := newBatcher(a, s); b != nil && b.match() {
-				b.apply()
-				a.whole[s] = true
-				loops = append(loops, s)
-				return
-			}
-		}
-		for c := range s.Children {
-			visit(c)
-		}
+// Together has what loop reads of rows, and what these are made of, taken by parts, if that is all that it enqueues. It
+// reports whether it is. What is taken is no part of the loop then, but has to stay as it is until the loop has run.
+func Together(f *plan.Function, loop *plan.Stmt, parts []*Part) bool {
+	b := newBatcher(f, loop)
+	if b == nil {
+		return false
 	}
-	visit(a.loop)
-	return loops
+	b.parts = parts
+	if !b.match() {
+		return false
+	}
+	b.apply()
+	return true
+}
+
+// Made returns the rewrite by which r is taken together with other rows, or nil.
+func Made(r *plan.Read) *plan.Rewrite {
+	switch {
+	case r.Rows == nil:
+		return nil
+	case r.Rows.Only:
+		return WholeSlice.Rewrite
+	}
+	return Batched.Rewrite
+}
+
+// computes reports whether what has the effects uses only computes, with operations or on the host.
+func computes(uses *plan.Effects) bool {
+	return cmp.Or(uses.Waits, uses.Barrier, uses.Clock, uses.Polls, uses.Stamps, uses.Leaves) == nil && len(uses.Writes) == 0
 }
 
 // A batcher looks at one loop.
 type batcher struct {
-	a     *attempt
 	f     *plan.Function
+	parts []*Part
 	loop  *plan.Stmt
 	index *ast.Ident
 	count ast.Expr
@@ -98,120 +133,6 @@ type match struct {
 	fixed bool          // the tensor is the same for all rows
 	ops   int           // calls but those of Row
 	uses  *plan.Effects // of the operands that are the same for all rows
-}
-
-// newBatcher returns nil if loop does not number rows from 0 to something.
-func newBatcher(a *attempt, loop *plan.Stmt) *batcher {
-	b := &batcher{a: a, f: a.f, loop: loop, defs: make(map[*types.Var]*plan.Stmt)}
-	switch n := loop.Inner().(type) {
-	case *ast.RangeStmt:
-		b.ranges(n)
-	case *ast.ForStmt:
-		b.counts(n)
-	}
-	if b.index == nil || b.index.Name == "_" || b.f.Variable(b.index) == nil || b.isAssigned(b.f.Variable(b.index)) {
-		return nil
-	}
-	if e := b.f.Effects(b.count); !e.OnlyReads() || b.mentionsLoop(b.count) {
-		return nil
-	}
-	b.total, _ = loop.Total()
-	return b
-}
-
-// ranges is for j := range n, and over a slice or an array.
-func (b *batcher) ranges(n *ast.RangeStmt) {
-	id, ok := n.Key.(*ast.Ident)
-	if !ok || n.Tok != token.DEFINE {
-		return
-	}
-	switch t := b.f.Info.TypeOf(n.X).Underlying().(type) {
-	case *types.Basic:
-		if v := b.f.Variable(id); v == nil || !types.Identical(v.Type(), types.Typ[types.Int]) {
-			return
-		}
-	case *types.Slice, *types.Array:
-		b.len = true
-	case *types.Pointer:
-		if _, ok := t.Elem().Underlying().(*types.Array); !ok {
-			return
-		}
-		b.len = true
-	default:
-		return
-	}
-	b.index, b.count = id, n.X
-}
-
-// counts is for j := 0; j < n; j++.
-func (b *batcher) counts(n *ast.ForStmt) {
-	init, ok := n.Init.(*ast.AssignStmt)
-	if !ok || init.Tok != token.DEFINE || len(init.Lhs) != 1 || len(init.Rhs) != 1 {
-		return
-	}
-	id := init.Lhs[0].(*ast.Ident)
-	if v := b.f.Info.Types[init.Rhs[0]].Value; v == nil || v.Kind() != constant.Int || constant.Sign(v) != 0 || !types.Identical(b.f.Info.TypeOf(id), types.Typ[types.Int]) {
-		return
-	}
-	cond, ok := n.Cond.(*ast.BinaryExpr)
-	if !ok || cond.Op != token.LSS || b.f.Variable(cond.X) != b.f.Variable(id) {
-		return
-	}
-	post, ok := n.Post.(*ast.IncDecStmt)
-	if !ok || post.Tok != token.INC || b.f.Variable(post.X) != b.f.Variable(id) {
-		return
-	}
-	b.index, b.count = id, cond.Y
-}
-
-// body is the body of the loop.
-func (b *batcher) body() *ast.BlockStmt {
-	switch n := b.loop.Inner().(type) {
-	case *ast.RangeStmt:
-		return n.Body
-	case *ast.ForStmt:
-		return n.Body
-	}
-	return nil
-}
-
-// isAssigned reports whether the body of the loop may change v.
-func (b *batcher) isAssigned(v *types.Var) (found bool) {
-	is := func(e ast.Expr) bool { return e != nil && b.f.Variable(e) == v }
-	ast.Inspect(b.body(), func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			found = found || slices.ContainsFunc(n.Lhs, is) && n.Tok != token.DEFINE || n.Tok == token.DEFINE && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool {
-				id := e.(*ast.Ident)
-				return b.f.Info.Defs[id] == nil && is(id)
-			})
-		case *ast.IncDecStmt:
-			found = found || is(n.X)
-		case *ast.RangeStmt:
-			found = found || n.Tok == token.ASSIGN && (is(n.Key) || is(n.Value))
-		case *ast.UnaryExpr:
-			found = found || n.Op == token.AND && is(n.X)
-		}
-		return !found
-	})
-	return found
-}
-
-// mentionsLoop reports whether e uses what the loop declares.
-func (b *batcher) mentionsLoop(e ast.Expr) (found bool) {
-	ast.Inspect(e, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			if v, ok := b.f.Info.ObjectOf(id).(*types.Var); ok && !v.IsField() && b.declares(v) {
-				found = true
-			}
-		}
-		return !found
-	})
-	return found
-}
-
-func (b *batcher) declares(v *types.Var) bool {
-	return b.loop.Node.Pos() <= v.Pos() && v.Pos() < b.loop.Node.End()
 }
 
 // match reports whether all that the loop enqueues is for reads of rows.
@@ -271,7 +192,7 @@ func (b *batcher) read(r *plan.Read) bool {
 		return false
 	}
 	if r.Plain != nil && !b.declares(r.Plain) {
-		return !writes(b.total, r.Plain)
+		return !b.total.Sets(r.Plain)
 	}
 	m := &match{read: r, uses: &plan.Effects{}}
 	if r.Plain == nil && !b.mentionsLoop(r.Operand) && b.f.CannotFail(r.Operand) {
@@ -292,9 +213,9 @@ func (b *batcher) read(r *plan.Read) bool {
 	return true
 }
 
-// together reports whether a step takes m together with the other rows.
+// together reports whether a part takes m together with the other rows.
 func (b *batcher) together(m *match) bool {
-	return slices.ContainsFunc(b.a.kernel.steps, func(step *Step) bool { return step.row != nil && step.row(b, m) })
+	return slices.ContainsFunc(b.parts, func(p *Part) bool { return p.takes(b, m) })
 }
 
 // isSlice reports whether m is a row of a tensor, or the same in all iterations.
@@ -303,31 +224,6 @@ func isSlice(_ *batcher, m *match) bool { return m.fixed || m.ops == 0 }
 // isComputed reports whether m is computed of a row, in each iteration: else it might be computed for many rows and
 // needed for few.
 func isComputed(b *batcher, m *match) bool { return !isSlice(b, m) && b.always(m.read) }
-
-// isIndexAt reports whether the name of the index means the index at e.
-func (b *batcher) isIndexAt(e ast.Expr) bool {
-	scope := b.f.Pkg.Types.Scope().Innermost(e.Pos())
-	if scope == nil {
-		return false
-	}
-	_, obj := scope.LookupParent(b.index.Name, e.Pos())
-	return obj != nil && obj == b.f.Info.Defs[b.index]
-}
-
-// always reports whether each iteration evaluates r.
-func (b *batcher) always(r *plan.Read) bool {
-	for _, s := range b.loop.Bodies[0] {
-		if slices.Contains(s.Reads, r) {
-			return b.f.AlwaysFirst(r.Expr, s.Inner())
-		}
-		for c := range s.All {
-			if jump, ok := c.Inner().(*ast.BranchStmt); ok && jump.Tok == token.CONTINUE {
-				return false
-			}
-		}
-	}
-	return false
-}
 
 // chain reports whether e is a tensor, or a number on the device, made by operations with batching rules of rows
 // and of what is the same for all rows.
@@ -402,7 +298,7 @@ func (b *batcher) helper(m *match, call *ast.CallExpr, fn *types.Func) bool {
 		return false
 	}
 	uses := b.f.Effects(call)
-	if firstOf(uses.Waits, uses.Barrier, uses.Clock, uses.Polls, uses.Stamps, uses.Leaves) != nil || len(uses.Writes) > 0 {
+	if !computes(uses) {
 		return false
 	}
 	// operations are said to read cells
@@ -558,18 +454,7 @@ func (b *batcher) begins(x ast.Expr, s *plan.Stmt) bool {
 	return harmless
 }
 
-// isElement reports whether e is labels[j] in for j := range labels.
-func (b *batcher) isElement(e *ast.IndexExpr) bool {
-	n, ok := b.loop.Inner().(*ast.RangeStmt)
-	if !ok || b.f.Variable(e.Index) != b.f.Variable(b.index) {
-		return false
-	}
-	v := b.f.Variable(n.X)
-	return v != nil && b.f.Variable(e.X) == v && !b.isAssigned(v) && !b.f.Visible(v)
-}
-
-// apply changes the tree of the loop: what the reads of rows are made of is no
-// part of it any more, but has to stay as it is until the loop has run.
+// apply changes the tree of the loop.
 func (b *batcher) apply() {
 	count := b.f.Effects(b.count)
 	for _, r := range b.fixed {
@@ -590,15 +475,4 @@ func (b *batcher) apply() {
 			d.Absorb()
 		}
 	}
-}
-
-// batchRule returns the rewrite by which r is computed with other rows, or nil.
-func batchRule(r *plan.Read) *Rewrite {
-	switch {
-	case r.Rows == nil:
-		return nil
-	case r.Rows.Only:
-		return WholeSlice
-	}
-	return Batched
 }
