@@ -626,6 +626,7 @@ func normed(x *value, axis int, centred bool) *value {
 			z.floats[at] = x.floats[at] - mean
 			variance += z.floats[at] * z.floats[at]
 		}
+		variance = round(x.dtype, variance) // squares of large float32s overflow
 		for _, at := range places {
 			z.floats[at] /= math.Sqrt(variance/n + 0.5)
 		}
