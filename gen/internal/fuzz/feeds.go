@@ -98,6 +98,38 @@ func (g *maker) roundTrip() []*stmt {
 	return list
 }
 
+// keptNumbers makes a slice of its own, of numbers that are read and go back to the device.
+func (g *maker) keptNumbers() []*stmt {
+	v := g.fresh(tFloats)
+	at := func() *expr {
+		return &expr{form: eIndex, kind: tFloat, args: []*expr{of(v), literal(tInt, g.choose(3))}}
+	}
+	scaled := func() *stmt {
+		x := g.variable(tMat)
+		return assign(of(g.local(tMat)), "=", apply(operationOf("$0.MulScalar($1)", tMat), x, at()))
+	}
+	list := []*stmt{declaration(v, apply(opMake))}
+	for range 2 + g.choose(4) {
+		switch g.choose(6) {
+		case 0:
+			list = append(list, assign(at(), g.pick("=", "*=", "+="), g.number()))
+		case 1:
+			list = append(list, assign(at(), "=", apply(operationOf("$0 * $1", tFloat), at(), g.reading())))
+		case 2:
+			list = append(list, &stmt{form: sPrint, text: outWriter, rhs: []*expr{at(), of(v)}[:2-min(g.choose(4), 1)]})
+		case 3:
+			list = append(list, assign(of(v), "=", apply(opAppend, of(v), g.number())))
+		default:
+			list = append(list, assign(at(), "=", g.reading()), scaled())
+		}
+	}
+	list = append(list, scaled())
+	if g.chance(4) {
+		g.declare(v) // others see it
+	}
+	return list
+}
+
 // solver makes a loop as of the method of conjugate gradients: values that are
 // read come back as factors, from one iteration to the next, and one of them ends it.
 func (g *maker) solver() []*stmt {

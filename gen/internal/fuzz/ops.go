@@ -347,6 +347,7 @@ var (
 // The operations of certain statements.
 var (
 	opAppend  = host("append($0, $1)", tFloats, 0, func(a []any) any { return append(a[0].([]float64), a[1].(float64)) }, tFloats, tFloat)
+	opMake    = host("make([]float64, 3)", tFloats, 0, func([]any) any { return make([]float64, 3) })
 	opReslice = host("$0[:0]", tFloats, 0, func(a []any) any { return a[0].([]float64)[:0] }, tFloats)
 
 	opAddMethod = host("$0.add($1)", none, 0, func(a []any) any {

@@ -484,6 +484,7 @@ func init() { // not an initialiser: they contain blocks
 		{2, forDevice, (*maker).divided},
 		{2, forDevice, (*maker).selection},
 		{1, forDevice, (*maker).solver},
+		{2, forDevice, (*maker).keptNumbers},
 		{7, anywhere, (*maker).rows},
 		{4, forDevice, (*maker).keptRows},
 		{2, anywhere, (*maker).help},

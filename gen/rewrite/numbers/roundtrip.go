@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
@@ -80,7 +82,7 @@ func (r *finder) choose() {
 		if s.index && s.form != intTensor {
 			r.before[s.stmt] = append(r.before[s.stmt], call)
 		}
-		for v := range needs {
+		for _, v := range slices.SortedFunc(maps.Keys(needs), func(v, w *types.Var) int { return int(v.Pos() - w.Pos()) }) {
 			if r.numbers[v] = true; isFloats(v.Type()) {
 				r.nameStored(v)
 			}
