@@ -27,7 +27,7 @@ const (
 // isTotal reports whether call, of the operation fn, works on tensors of all shapes.
 func isTotal(fn *types.Func, call *ast.CallExpr) bool {
 	if recv := fn.Signature().Recv(); recv != nil && tensorapi.IsNumber(recv.Type()) {
-		return true
+		return fn.Name() != "Full" && fn.Name() != "Tensor" // which are given a shape
 	}
 	switch fn.Name() {
 	case "Sum", "Mean", "Norm":

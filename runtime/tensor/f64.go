@@ -114,6 +114,22 @@ func (x F64) As(dtype DType) *Tensor {
 	return structural(op.As, op.Attr{DType: dtype}, operands{t}, false)
 }
 
+// Full returns a float32 tensor on the default device whose elements are all x, as Full(x.Item(), shape...) does.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x F64) Full(shape ...int) *Tensor {
+	s := checked("Full", shape)
+	if x.t == nil {
+		return filled(x.v, s, Float32, device.Device{}.Or())
+	}
+	t := x.on(device.Device{}.Or())
+	defer t.letGo()
+	one := structural(op.As, op.Attr{DType: Float32}, operands{t}, false)
+	defer one.letGo()
+	return structural(op.BroadcastTo, op.Attr{Shape: s}, operands{one}, true)
+}
+
 // Format waits for the number and prints it as fmt prints a float64. If the number failed, Format prints the error.
 //
 //asyncgen:api print

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -425,5 +426,54 @@ func TestF64FormsAsWithConstants(t *testing.T) {
 	want := outcome(func() *tensor.Tensor { return tensor.Scalar(vector.Item()) })
 	if got := outcome(func() *tensor.Tensor { return vector.F64().As(tensor.Float64) }); got != want {
 		t.Errorf("F64 of a vector: %s, want %s", got, want)
+	}
+}
+
+// Full makes the tensors that the functions of that name make of the values, on any device.
+func TestNumbersFull(t *testing.T) {
+	sim, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bits := func(x *tensor.Tensor) (all []uint32) {
+		for _, v := range x.Float32s() {
+			all = append(all, math.Float32bits(v))
+		}
+		return all
+	}
+	for _, dev := range []device.Device{device.CPU(), sim} {
+		for _, v := range []float64{0, math.Copysign(0, -1), 0.1, -1e300, 1e-300, math.Inf(-1), math.NaN(), 1 << 53} {
+			x := tensor.From([]float64{v}).To(dev)
+			for _, shape := range [][]int{nil, {1}, {1, 1}, {2, 3}, {0, 2}} {
+				want := tensor.Full(v, shape...)
+				for _, n := range []tensor.F64{x.F64(), tensor.Const(v)} {
+					got := n.Full(shape...)
+					if got.DType() != want.DType() || got.Device() != want.Device() || !slices.Equal(got.Shape(), want.Shape()) || !slices.Equal(bits(got), bits(want)) {
+						t.Errorf("%v on %v, %v: %v of %v on %v, want %v", v, dev, shape, got, got.Shape(), got.Device(), want)
+					}
+				}
+			}
+		}
+		for _, v := range []int64{0, -7, math.MaxInt64} {
+			x := tensor.From([]int64{v}).To(dev)
+			for _, shape := range [][]int{nil, {1}, {2, 3}, {0, 2}} {
+				want := tensor.FullInt(v, shape...)
+				for _, n := range []tensor.I64{x.I64(), tensor.ConstInt(v)} {
+					if got := n.Full(shape...); got.Device() != want.Device() || !slices.Equal(got.Shape(), want.Shape()) || !slices.Equal(got.Int64s(), want.Int64s()) {
+						t.Errorf("%v on %v, %v: %v, want %v", v, dev, shape, got, want)
+					}
+				}
+			}
+		}
+	}
+	for _, wrong := range []func(){func() { tensor.Ones(1).F64().Full(-1) }, func() { tensor.Const(1).Full(-1) }, func() { tensor.Zeros(1).As(tensor.Int64).I64().Full(2, -1) }} {
+		func() {
+			defer func() {
+				if _, ok := recover().(*tensor.Mistake); !ok {
+					t.Error("a negative dimension is no mistake")
+				}
+			}()
+			wrong()
+		}()
 	}
 }

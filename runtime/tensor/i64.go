@@ -78,6 +78,20 @@ func (x I64) Tensor(shape ...int) *Tensor {
 	return structural(op.Reshape, op.Attr{Shape: s}, operands{t}, false)
 }
 
+// Full returns an int64 tensor on the default device whose elements are all x, as FullInt(x.ItemInt(), shape...) does.
+//
+//asyncgen:api op batch
+//go:noinline
+func (x I64) Full(shape ...int) *Tensor {
+	if x.t == nil {
+		return here().FullInt(x.v, shape...)
+	}
+	s := checked("FullInt", shape)
+	t := x.t.near(device.Device{}.Or())
+	defer t.letGo()
+	return structural(op.BroadcastTo, op.Attr{Shape: s}, operands{t}, true)
+}
+
 // Format waits for the number and prints it as fmt prints an int64. If the number failed, Format prints the error.
 //
 //asyncgen:api print

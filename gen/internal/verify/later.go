@@ -516,6 +516,11 @@ func (f *frame) number(fn *types.Func, t types.Type, ts []*term, e *ast.CallExpr
 		return f.ts.of("math."+strings.TrimPrefix(name, "Math"), ts...)
 	case "Float32":
 		return f.ts.of("rounded", ts...)
+	case "Full":
+		if tensorapi.IsInteger(fn.Signature().Recv().Type()) {
+			return f.operation(tensorPath+".FullInt", ts)
+		}
+		return f.filled(tensorPath+".Full", ts)
 	case "Tensor":
 		return f.operation(tensorPath+".From", append([]*term{f.ts.of("slice", f.ts.of("list", ts[0]), f.ts.int(1))}, ts[1:]...))
 	}

@@ -33,7 +33,7 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 	case tensorapi.Meta, tensorapi.Pure:
 		return f.ts.of(name, f.behind(ts, fn.Signature(), args)...)
 	case tensorapi.Host:
-		return f.operation(name, f.behind(ts, fn.Signature(), args))
+		return f.filled(name, f.behind(ts, fn.Signature(), args))
 	case tensorapi.View, tensorapi.Op:
 		if api.Kind == tensorapi.Op && isLate && isRead(name) { // ItemF64: it fails where it is looked at
 			f.late[ts[0]] = true
@@ -85,6 +85,14 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 	}
 	f.stop(e, "calls "+fn.FullName())
 	return nil
+}
+
+// filled is operation. Full without a shape is Scalar.
+func (f *frame) filled(name string, ts []*term) *term {
+	if name == tensorPath+".Full" && ts[1].op == "slice" && ts[1].args[0].op == "list" && len(ts[1].args[0].args) == 0 {
+		return f.operation(tensorPath+".Scalar", ts[:1])
+	}
+	return f.operation(name, ts)
 }
 
 // operation enqueues an operation, unless that is a mistake.

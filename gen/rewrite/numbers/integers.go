@@ -47,7 +47,7 @@ func indexed(f *plan.Function, call *ast.CallExpr) (s sink, ok bool) {
 		if _, isKeyed := lit.Elts[0].(*ast.KeyValueExpr); !ok || isKeyed || !types.Identical(t.Elem(), types.Typ[types.Int64]) {
 			return sink{}, false
 		}
-		return sink{form: intTensor, arg: lit.Elts[0], index: true}, true
+		return sink{form: intTensor, arg: lit.Elts[0], index: true, made: true}, true
 	}
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok || f.Info.Selections[sel] == nil || api.Index == "" || api.Kind != tensorapi.View {
@@ -77,7 +77,7 @@ func (r *finder) selects(call *ast.CallExpr, s *sink) *misfit {
 	if s.stmt == nil || !inList(r.f, s.stmt) || !r.f.AlwaysFirst(call, s.stmt) {
 		return misplaced
 	}
-	if s.form == intTensor {
+	if s.made {
 		return nil
 	}
 	stems := receiversBefore(r.f, call, s.stmt)

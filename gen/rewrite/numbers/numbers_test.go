@@ -79,6 +79,10 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:  `all := make([]float64, len(xs)); for i, y := range xs { all[i] += y.Norm().Item(); x = x.MulScalar(all[i]) }; w = w.Sub(x)`,
 	stays: `it adds all[i], which may be a product, and Go rounds the product on some platforms and not on others`,
 }, {
+	name:    "a tensor of a number",
+	loop:    `last := x.Sum().Item(); x = tensor.Full(last/2, 1, len(xs)); i := x.ArgMax().ItemInt(); w = w.Sub(x).Add(tensor.FullInt(i, 1)).Mul(tensor.Scalar(last))`,
+	becomes: `last := x.Sum().ItemF64(); last.Item(); x = last.Div(asyncrt.Const(2)).Full(1, len(xs)); i := x.ArgMax().I64(); i.ItemInt(); w = w.Sub(x).Add(i.Full(1)).Mul(last.Full())`,
+}, {
 	name:    "two at once",
 	loop:    `n, k := x.Norm().Item(), 1.0; n, k = k, n; w = w.MulScalar(n+k)`,
 	becomes: `n, k := x.Norm().ItemF64(), asyncrt.Const(1.0); n.Item(); n, k = k, n; w = w.MulF64(n.Add(k))`,

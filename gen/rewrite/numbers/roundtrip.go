@@ -79,7 +79,7 @@ func (r *finder) choose() {
 				r.before[s.stmt] = append(r.before[s.stmt], e)
 			}
 		}
-		if s.index && s.form != intTensor {
+		if s.index && !s.made {
 			r.before[s.stmt] = append(r.before[s.stmt], call)
 		}
 		for _, v := range slices.SortedFunc(maps.Keys(needs), func(v, w *types.Var) int { return int(v.Pos() - w.Pos()) }) {

@@ -15,6 +15,7 @@ type sink struct {
 	stmt  ast.Stmt   // that it is in
 	loop  bool       // it is in a loop
 	index bool       // arg is an index: see integers.go
+	made  bool       // a tensor is made of arg: form is a method of the number
 	to    ast.Expr   // the index behind the last one; nil if there is but one
 	count int64      // how many there are then
 	stems []ast.Expr // what is evaluated before it, in order
@@ -58,6 +59,9 @@ func sinkOf(f *plan.Function, call *ast.CallExpr) (s sink, ok bool) {
 	if s, ok := indexed(f, call); ok {
 		return s, true
 	}
+	if s, ok := filled(f, call); ok {
+		return s, true
+	}
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok || f.Info.Selections[sel] == nil {
 		return sink{}, false
@@ -72,4 +76,17 @@ func sinkOf(f *plan.Function, call *ast.CallExpr) (s sink, ok bool) {
 		}
 	}
 	return s, s.arg != nil
+}
+
+// filled returns the form of a call of Full, FullInt or Scalar, which make tensors of one number.
+func filled(f *plan.Function, call *ast.CallExpr) (s sink, ok bool) {
+	fn, _, ok := f.Library(call)
+	if !ok || fn.Signature().Recv() != nil || len(call.Args) == 0 || call.Ellipsis.IsValid() {
+		return sink{}, false
+	}
+	switch fn.Name() {
+	case "Full", "FullInt", "Scalar":
+		return sink{form: "Full", arg: call.Args[0], made: true}, true
+	}
+	return sink{}, false
 }

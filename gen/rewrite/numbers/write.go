@@ -73,6 +73,10 @@ func (r *writer) restate(n ast.Node) {
 			if !ok {
 				return true
 			}
+			if s.made {
+				r.restateMade(n, s)
+				return false
+			}
 			if s.index {
 				r.restateIndexed(n, s)
 				return false
@@ -324,21 +328,22 @@ func (r *writer) wrapped(e, x ast.Expr, call string) {
 	r.replace(x.End(), e.End(), call)
 }
 
-// restateIndexed makes the edits for a sink that is given an index.
-func (r *writer) restateIndexed(call *ast.CallExpr, s sink) {
-	if s.form == intTensor {
-		r.drop(call.Pos(), s.arg.Pos())
-		r.number(s.arg)
-		if len(call.Args) == 1 {
-			r.replace(s.arg.End(), call.End(), "."+intTensor+"()")
-			return
-		}
-		r.replace(s.arg.End(), call.Args[1].Pos(), "."+intTensor+"(")
-		for _, arg := range call.Args[1:] {
-			r.restate(arg)
-		}
+// restateMade makes the edits for a sink that makes a tensor of a number.
+func (r *writer) restateMade(call *ast.CallExpr, s sink) {
+	r.drop(call.Pos(), s.arg.Pos())
+	r.number(s.arg)
+	if len(call.Args) == 1 {
+		r.replace(s.arg.End(), call.End(), "."+s.form+"()")
 		return
 	}
+	r.replace(s.arg.End(), call.Args[1].Pos(), "."+s.form+"(")
+	for _, arg := range call.Args[1:] {
+		r.restate(arg)
+	}
+}
+
+// restateIndexed makes the edits for a sink that is given an index.
+func (r *writer) restateIndexed(call *ast.CallExpr, s sink) {
 	r.restate(ast.Unparen(call.Fun).(*ast.SelectorExpr).X)
 	r.replace(s.name.Pos(), s.name.End(), s.form)
 	for _, arg := range call.Args {
