@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,14 @@ import (
 	"github.com/asyncgen/asyncgen/internal/sametemp"
 	"golang.org/x/tools/go/packages"
 )
+
+func TestMain(m *testing.M) {
+	// Syntax and types live as long as a test does, in go commands, too: looking for what does not would take a fifth
+	// of the time.
+	debug.SetGCPercent(400)
+	os.Setenv("GOGC", "400")
+	os.Exit(m.Run())
+}
 
 // output is a fence of commands with, right behind it, one of what they print.
 var output = regexp.MustCompile("(?ms)^```sh\n(.*?)^```\n\n(?:```text\n(.*?)^```$)?")

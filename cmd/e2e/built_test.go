@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ var temp string
 
 func TestMain(m *testing.M) {
 	devicetest.QuickSim()
+	debug.SetGCPercent(400) // syntax and types live as long as a test does; programs run as users run them
 	os.Exit(runIn(m))
 }
 
