@@ -176,7 +176,7 @@ func (f *frame) receiverEnv(body *Func, recv value) *env {
 	if obj == nil {
 		return nil
 	}
-	return &env{vars: map[types.Object]*cell{obj: {v: clone(recv), typ: obj.Type()}}}
+	return &env{vars: []variable{{obj, &cell{v: clone(recv), typ: obj.Type()}}}}
 }
 
 // apply calls a value.

@@ -45,6 +45,12 @@ func (f *frame) exprs(list []ast.Expr) (vs []value) {
 
 func (f *frame) expr(e ast.Expr) value {
 	f.step()
+	if id, ok := e.(*ast.Ident); ok {
+		if c := f.env.lookup(f.fn.Info.Uses[id]); c != nil {
+			f.step() // as place does
+			return f.get(c)
+		}
+	}
 	if tv := f.fn.Info.Types[e]; tv.Value != nil {
 		return f.ts.constant(tv.Value)
 	}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/facts"
@@ -24,9 +25,9 @@ func (f *frame) forLoop(s *ast.ForStmt, label string) way {
 			if ends {
 				return out
 			}
-			fresh := &env{make(map[types.Object]*cell), f.env.parent} // each iteration has variables of its own
-			for obj, c := range f.env.vars {
-				fresh.vars[obj] = &cell{v: f.get(c), typ: c.typ}
+			fresh := &env{slices.Clone(f.env.vars), f.env.parent} // each iteration has variables of its own
+			for i, v := range fresh.vars {
+				fresh.vars[i].cell = &cell{v: f.get(v.cell), typ: v.cell.typ}
 			}
 			f.env = fresh
 			f.stmt(s.Post, "")
@@ -200,11 +201,12 @@ func origin(fn *types.Func) *types.Func {
 
 // rangeFunc executes a loop over the function c: its body is what c calls.
 func (f *frame) rangeFunc(s *ast.RangeStmt, label string, c *closure) way {
-	out, over := onwards, false
+	out, over, outer := onwards, false, f.env
 	yield := native(func(r *run, args []value) value {
 		if over {
 			panic(stop{"an iterator goes on after its end"})
 		}
+		f.env = outer
 		w := f.scope(func() way {
 			for i, e := range []ast.Expr{s.Key, s.Value} {
 				if e != nil && i < len(args) {
@@ -217,5 +219,6 @@ func (f *frame) rangeFunc(s *ast.RangeStmt, label string, c *closure) way {
 		return r.ts.bool(!over)
 	})
 	f.run.call(c, []value{yield})
+	f.env = outer // also if c has recovered from a panic of the body
 	return out
 }

@@ -32,7 +32,7 @@ func (r *run) call(c *closure, args []value) (result value) {
 		panic(cut{})
 	}
 	defer func() { r.depth-- }()
-	f := &frame{run: r, fn: c.fn, env: &env{make(map[types.Object]*cell), c.env}}
+	f := &frame{run: r, fn: c.fn, env: &env{nil, c.env}}
 	i := 0
 	for _, field := range c.typ.Params.List {
 		t := c.fn.Info.TypeOf(field.Type)
@@ -128,31 +128,31 @@ func (f *frame) stop(n ast.Node, why string) { f.stopf(n, f.fn, why) }
 func (f *frame) declare(id *ast.Ident, t types.Type, v value) *cell {
 	c := &cell{v: clone(v), typ: t}
 	if obj := f.fn.Info.Defs[id]; obj != nil {
-		if f.env.vars == nil {
-			f.env.vars = make(map[types.Object]*cell)
-		}
-		f.env.vars[obj] = c
+		f.env.vars = append(f.env.vars, variable{obj, c})
 	}
 	return c
 }
 
-// scope executes g in a scope of its own.
+// scope executes g in a scope of its own. A panic leaves the scope as it is: see rangeFunc.
 func (f *frame) scope(g func() way) way {
 	outer := f.env
 	f.env = &env{nil, outer}
-	defer func() { f.env = outer }()
-	return g()
+	w := g()
+	f.env = outer
+	return w
 }
 
 func (f *frame) block(list []ast.Stmt) way {
-	return f.scope(func() way {
-		for _, s := range list {
-			if w := f.stmt(s, ""); w != onwards {
-				return w
-			}
+	outer := f.env
+	f.env = &env{nil, outer}
+	w := onwards
+	for _, s := range list {
+		if w = f.stmt(s, ""); w != onwards {
+			break
 		}
-		return onwards
-	})
+	}
+	f.env = outer
+	return w
 }
 
 func (f *frame) stmt(s ast.Stmt, label string) way {
@@ -253,12 +253,12 @@ func (f *frame) several(v value, n int) []value {
 func (f *frame) assign(s *ast.AssignStmt) {
 	if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
 		op := s.Tok - (token.ADD_ASSIGN - token.ADD)
-		place := f.left(s.Lhs[0])
+		left := f.left(s.Lhs[0])
 		var y *term
 		if calls(s.Rhs[0]) {
 			y = f.term(f.expr(s.Rhs[0]))
 		}
-		p := place()
+		p := left.place()
 		x := f.term(f.read(p))
 		if y == nil {
 			y = f.term(f.expr(s.Rhs[0]))
@@ -266,7 +266,7 @@ func (f *frame) assign(s *ast.AssignStmt) {
 		f.write(p, f.arithmetic(op, f.typeOf(s.Lhs[0]), x, y, s.Rhs[0]))
 		return
 	}
-	var places []func() *place
+	var places []leftSide
 	if s.Tok == token.ASSIGN {
 		for _, l := range s.Lhs {
 			places = append(places, f.left(l))
@@ -282,7 +282,7 @@ func (f *frame) assign(s *ast.AssignStmt) {
 	}
 	for i, l := range s.Lhs {
 		if s.Tok == token.ASSIGN {
-			f.write(places[i](), vs[i])
+			f.write(places[i].place(), vs[i])
 			continue
 		}
 		id := l.(*ast.Ident)
@@ -294,20 +294,30 @@ func (f *frame) assign(s *ast.AssignStmt) {
 	}
 }
 
-// left evaluates the left side of an assignment and returns a function that returns the place. Go calls what is on both
-// sides, in order, before it finds out that a pointer is nil or an index out of range: that function panics then.
-func (f *frame) left(e ast.Expr) func() *place {
-	var p *place
-	late := caught(func() { p = f.place(e) })
-	if r, ok := late.(raise); ok && r.v.op != failsNil && r.v.op != failsIndex {
-		panic(late)
+// A leftSide is that of an assignment. Go calls what is on both sides, in order, before it finds out that a pointer is
+// nil or an index out of range: place panics then.
+type leftSide struct {
+	p    *place
+	late any
+}
+
+func (l leftSide) place() *place {
+	if l.late != nil {
+		panic(l.late)
 	}
-	return func() *place {
-		if late != nil {
-			panic(late)
-		}
-		return p
+	return l.p
+}
+
+// left evaluates the left side of an assignment.
+func (f *frame) left(e ast.Expr) (l leftSide) {
+	if _, ok := e.(*ast.Ident); ok {
+		return leftSide{p: f.place(e)}
 	}
+	l.late = caught(func() { l.p = f.place(e) })
+	if r, ok := l.late.(raise); ok && r.v.op != failsNil && r.v.op != failsIndex {
+		panic(l.late)
+	}
+	return l
 }
 
 func (f *frame) decl(d *ast.GenDecl) {
@@ -456,7 +466,7 @@ func (f *frame) typeSwitch(s *ast.TypeSwitchStmt, label string) way {
 		}
 		return f.scope(func() way {
 			if obj := f.fn.Info.Implicits[chosen]; obj != nil {
-				f.env.vars[obj] = &cell{v: clone(v), typ: obj.Type()}
+				f.env.vars = append(f.env.vars, variable{obj, &cell{v: clone(v), typ: obj.Type()}})
 			}
 			return f.clause(chosen, label)
 		})

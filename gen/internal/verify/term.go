@@ -1,9 +1,9 @@
 package verify
 
 import (
-	"encoding/binary"
 	"go/constant"
 	"go/token"
+	"hash/maphash"
 	"slices"
 	"strings"
 )
@@ -15,49 +15,62 @@ type term struct {
 	args []*term
 	id   int
 	c    constant.Value // of a constant
+
+	hash uint64
+	next *term // of the same chain in terms
 }
 
 // terms makes terms, each once.
 type terms struct {
-	known map[termKey]*term
-	ints  map[int]*term  // constants
-	fresh map[*term]bool // see isFresh
-}
+	seed   maphash.Seed
+	chains []*term // by hash; as many as there are terms, or up to four times as many: a power of two
+	n      int     // how many terms there are
 
-// A termKey tells terms apart: by the first arguments, and by the numbers of all if there are more.
-type termKey struct {
-	op    string
-	first [3]*term
-	n     int
-	all   string
+	ints    map[int]*term  // constants
+	yes, no *term          // nil until they are needed
+	fresh   map[*term]bool // see isFresh
 }
 
 func newTerms() *terms {
-	return &terms{make(map[termKey]*term), make(map[int]*term), make(map[*term]bool)}
+	return &terms{seed: maphash.MakeSeed(), chains: make([]*term, 1024), ints: make(map[int]*term), fresh: make(map[*term]bool)}
 }
 
 // of returns the term that op makes of args.
 func (ts *terms) of(op string, args ...*term) *term {
-	key := termKey{op: op, n: len(args)}
-	copy(key.first[:], args)
-	if len(args) > len(key.first) {
-		var all []byte
-		for _, a := range args[len(key.first):] {
-			all = binary.AppendUvarint(all, uint64(a.id))
+	hash := maphash.String(ts.seed, op)
+	for _, a := range args {
+		hash = (hash ^ uint64(a.id)) * 0x9e3779b97f4a7c15 // 2⁶⁴ divided by the golden ratio
+		hash ^= hash >> 32
+	}
+	for t := ts.chains[hash&uint64(len(ts.chains)-1)]; t != nil; t = t.next {
+		if t.hash == hash && t.c == nil && t.op == op && slices.Equal(t.args, args) {
+			return t
 		}
-		key.all = string(all)
 	}
-	t := ts.known[key]
-	if t == nil {
-		t = ts.intern(key, &term{op: op, args: slices.Clone(args)})
+	return ts.add(&term{op: op, args: slices.Clone(args), hash: hash})
+}
+
+// add adds a term that there is not yet.
+func (ts *terms) add(t *term) *term {
+	if ts.n++; ts.n > len(ts.chains) {
+		old := ts.chains
+		ts.chains = make([]*term, 4*len(old))
+		for _, chain := range old {
+			for chain != nil {
+				next := chain.next
+				ts.link(chain)
+				chain = next
+			}
+		}
 	}
+	t.id = ts.n
+	ts.link(t)
 	return t
 }
 
-func (ts *terms) intern(key termKey, t *term) *term {
-	t.id = len(ts.known) + 1
-	ts.known[key] = t
-	return t
+func (ts *terms) link(t *term) {
+	chain := &ts.chains[t.hash&uint64(len(ts.chains)-1)]
+	t.next, *chain = *chain, t
 }
 
 // constant returns the term of a constant. Numbers of one value are one term, whatever their types are.
@@ -67,24 +80,48 @@ func (ts *terms) constant(v constant.Value) *term {
 			v = i
 		}
 	}
-	key := termKey{op: v.ExactString(), n: -1, all: v.Kind().String()}
-	t := ts.known[key]
-	if t == nil {
-		t = ts.intern(key, &term{op: key.op, c: v})
+	switch v.Kind() {
+	case constant.Int:
+		if n, isExact := constant.Int64Val(v); isExact && int64(int(n)) == n {
+			return ts.int(int(n))
+		}
+	case constant.Bool:
+		return ts.bool(constant.BoolVal(v))
 	}
-	return t
+	return ts.exact(v)
+}
+
+// exact is constant for a value that no term is kept for elsewhere.
+func (ts *terms) exact(v constant.Value) *term {
+	op := v.ExactString()
+	hash := maphash.String(ts.seed, op) + uint64(v.Kind())
+	for t := ts.chains[hash&uint64(len(ts.chains)-1)]; t != nil; t = t.next {
+		if t.c != nil && t.op == op && t.c.Kind() == v.Kind() {
+			return t
+		}
+	}
+	return ts.add(&term{op: op, c: v, hash: hash})
 }
 
 func (ts *terms) int(n int) *term {
 	t := ts.ints[n]
 	if t == nil {
-		t = ts.constant(constant.MakeInt64(int64(n)))
+		t = ts.exact(constant.MakeInt64(int64(n)))
 		ts.ints[n] = t
 	}
 	return t
 }
 
-func (ts *terms) bool(b bool) *term { return ts.constant(constant.MakeBool(b)) }
+func (ts *terms) bool(b bool) *term {
+	t := &ts.no
+	if b {
+		t = &ts.yes
+	}
+	if *t == nil {
+		*t = ts.exact(constant.MakeBool(b))
+	}
+	return *t
+}
 
 // String returns t, or the beginning of it: terms that are used more than once make texts grow exponentially.
 func (t *term) String() string {

@@ -78,14 +78,22 @@ type tuple []value
 
 // An env is a scope with the variables that are declared in it.
 type env struct {
-	vars   map[types.Object]*cell
+	vars   []variable
 	parent *env
+}
+
+// A variable is a name and what it stands for.
+type variable struct {
+	obj  types.Object
+	cell *cell
 }
 
 func (e *env) lookup(obj types.Object) *cell {
 	for ; e != nil; e = e.parent {
-		if c := e.vars[obj]; c != nil {
-			return c
+		for _, v := range e.vars {
+			if v.obj == obj {
+				return v.cell
+			}
 		}
 	}
 	return nil
@@ -96,10 +104,10 @@ func (e *env) copied() *env {
 	if e == nil {
 		return nil
 	}
-	vars := make(map[types.Object]*cell, len(e.vars))
-	for obj, c := range e.vars {
-		copied := *c
-		vars[obj] = &copied
+	vars := slices.Clone(e.vars)
+	for i, v := range vars {
+		copied := *v.cell
+		vars[i].cell = &copied
 	}
 	return &env{vars, e.parent.copied()}
 }
@@ -156,6 +164,9 @@ func (m *memory) flatten(r *run) {
 // whole is the content of m as a term.
 func (m *memory) whole(r *run) *term {
 	t := m.content
+	if len(m.parts) == 0 {
+		return t
+	}
 	for _, i := range slices.Sorted(maps.Keys(m.parts)) {
 		t = r.ts.store(t, r.ts.at(r.ts.int(i)), r.termOf(m.parts[i]))
 	}
