@@ -53,6 +53,14 @@ var pairs = []struct {
 		later.Flush(); return w, total`,
 	},
 }, {
+	name:     "variables of type switches",
+	original: `var v any = tol; switch n := v.(type) { case float64: total += n; case int: total -= 1 }; return w, total`,
+	right:    []string{`var v any = tol; switch m := v.(type) { case float64: total = total + m; case int: total -= 1 }; return w, total`},
+	wrong: map[string]string{
+		"another sum":  `var v any = tol; switch n := v.(type) { case float64: total -= n; case int: total -= 1 }; return w, total`,
+		"another case": `var v any = tol; switch n := v.(type) { case float64: total += n; case int8: total -= 1 }; return w, total`,
+	},
+}, {
 	name:     "variables that change",
 	original: `n := 0; for _, x := range xs { n++; total += float64(n) * x.Sum().Item() }; return w, total`,
 	right: []string{`n := 0; later := asyncrt.NewLater[struct{}](9); defer later.Close()
