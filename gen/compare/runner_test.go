@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 	// of the time.
 	debug.SetGCPercent(400)
 	os.Setenv("GOGC", "400")
+	os.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -ldflags=-s") // nobody debugs what they link
 	os.Exit(m.Run())
 }
 
