@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/rewrite/past"
 )
 
 // An attempt decides, for each statement of a loop, whether it runs ahead, as
@@ -28,13 +29,12 @@ type attempt struct {
 	counts bool                // see isCount
 	undone map[*plan.Stmt]bool // what changes memory of others ahead of values: see undo.go
 
-	// Of exits, see exit.go and past.go.
-	valued      map[types.Object]bool // what gets values later, if the loop's own condition needs that
-	keep, tests []ast.Expr            // the parts of the loop's condition, if it is divided
-	past        *past                 // what runs past the exits
-	harm        *plan.Reason          // why no value may decide later that the loop ends
-	contained   *plan.Reason          // why it may only if Iterate runs each iteration: see contain.go
-	settled     []*plan.Stmt          // what runs now because it must not run past an exit
+	// Of exits, see exit.go and contain.go.
+	valued    map[types.Object]bool // what gets values later, if the loop's own condition needs that
+	past      *past.Proof           // that what runs past the exits does no harm
+	harm      *plan.Reason          // why no value may decide later that the loop ends
+	contained *plan.Reason          // why it may only if Iterate runs each iteration
+	settled   []*plan.Stmt          // what runs now because it must not run past an exit
 }
 
 // refuse is why a statement must run now.
@@ -57,7 +57,7 @@ func (a *attempt) plan() (*plan.Region, []plan.Remark) {
 	if r, ok := a.now[a.loop]; ok {
 		return nil, []plan.Remark{a.refusal(a.loop, r)}
 	}
-	if a.tests != nil && !a.isLate(a.loop.Bodies[0][0]) {
+	if a.loop.Tests != nil && !a.isLate(a.loop.Bodies[0][0]) {
 		return nil, a.refusals()
 	}
 	if !a.gains() {
@@ -117,7 +117,7 @@ func (a *attempt) impossible() *refuse {
 func polls(s *plan.Stmt) *plan.Cause {
 	c := s.Head.Polls
 	for _, r := range s.Reads {
-		c = firstOf(c, r.Effects.Polls)
+		c = plan.FirstOf(c, r.Effects.Polls)
 	}
 	return c
 }
@@ -128,7 +128,7 @@ func (a *attempt) round() (changed bool) {
 	a.units = plan.Units(a.loop, func(s *plan.Stmt) bool { return a.whole[s] })
 	for _, u := range a.units {
 		if c := u.Effects.Barrier; c != nil && !a.stays(u) {
-			a.stay(u, refuse{Reason: reason(*c, plan.UnknownEffects)})
+			a.stay(u, refuse{Reason: plan.ReasonOf(*c, plan.UnknownEffects)})
 			return true
 		}
 	}
@@ -150,7 +150,7 @@ func (a *attempt) round() (changed bool) {
 				if root := a.rootWithoutValue(u); root != nil && root != u && a.runsAhead(root) {
 					return true
 				}
-				a.valued = changedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
+				a.valued = plan.ChangedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
 				r := plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}, Hint: a.ranged(u)}
 				if v := a.seenCounter(u); v != nil {
 					r = plan.Reason{Code: plan.SharedMemory, Cause: *v, Hint: keepLocal(*v)}
@@ -409,13 +409,4 @@ func leavesLoop(loop, s *plan.Stmt) bool {
 		}
 	}
 	return true
-}
-
-func firstOf(causes ...*plan.Cause) *plan.Cause {
-	for _, c := range causes {
-		if c != nil {
-			return c
-		}
-	}
-	return nil
 }

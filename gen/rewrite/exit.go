@@ -15,7 +15,7 @@ import (
 // Exit is speculate: a value decides whether the loop goes on. The loop runs on
 // without it, and the decision comes when the value has arrived. If the loop
 // was to end, what was done since is dropped, and variables and cells get back
-// what they held. What runs past the end must do no harm: see past.go.
+// what they held. What runs past the end must do no harm: see package past.
 //
 //	if r.Norm().Item() < tol {    normAt := later.Read(r.Norm())
 //		return x, k               if end, ok := later.BreakIf(func() bool { return normAt.Item() < tol }, solveEnd{x, k}); ok {
@@ -166,9 +166,7 @@ func (a *attempt) divided() *attempt {
 	if outermost == a.loop {
 		outermost = loop
 	}
-	s := newAttempt(a.f, a.kernel, loop, outermost)
-	s.keep, s.tests = keep, tests
-	return s
+	return newAttempt(a.f, a.kernel, loop, outermost)
 }
 
 // readIn reports whether a value is read in e.
@@ -206,7 +204,7 @@ func (a *attempt) exitsOf(r *plan.Region) *plan.Reason {
 				continue
 			}
 			if x == nil {
-				x = &plan.Exits{Keep: a.keep, Tests: a.tests}
+				x = &plan.Exits{Keep: a.loop.Keep, Tests: a.loop.Tests}
 			}
 			if g.Jumps == nil {
 				g.Jumps = make(map[ast.Stmt]*plan.Way)
@@ -242,14 +240,9 @@ func (a *attempt) exitsOf(r *plan.Region) *plan.Reason {
 	})
 	slices.SortFunc(x.Fields, func(v, w *plan.Slot) int { return int(v.Var.Pos() - w.Var.Pos()) })
 	r.Exits = x
-	x.Cells = a.past.cells
-	if a.contained == nil {
-		x.Guard = a.past.guard()
-	} else {
+	x.Cells, x.Guard = a.past.Cells, a.past.Guard
+	if a.contained != nil {
 		x.Iterate, x.Continues = true, a.restartsHere()
-		if len(a.past.given) > 0 {
-			x.Guard = a.past.guard()
-		}
 	}
 	return a.places(r)
 }
@@ -265,9 +258,9 @@ func (a *attempt) way(x *plan.Exits, g *plan.Group, jump ast.Stmt) (*plan.Way, *
 			return nil, why
 		}
 		if len(n.Results) == 0 || syntax.HasCall(n) {
-			for _, v := range a.past.written {
+			for _, v := range a.past.Changed {
 				// nothing outside the loop leads to others
-				if len(n.Results) == 0 && a.f.IsResult(v) || a.f.IsCaptured(v) && a.past.carried(v) {
+				if len(n.Results) == 0 && a.f.IsResult(v) || a.f.IsCaptured(v) && !contains(a.loop.Node, v.Pos()) {
 					w.Restore = append(w.Restore, slot(x, v))
 				}
 			}
@@ -278,8 +271,8 @@ func (a *attempt) way(x *plan.Exits, g *plan.Group, jump ast.Stmt) (*plan.Way, *
 		}
 	}
 	if _, returns := w.Jump.(*ast.ReturnStmt); !returns {
-		for _, v := range a.past.written {
-			if a.liveAfter(v) {
+		for _, v := range a.past.Changed {
+			if a.f.LiveAfter(v, a.loop.Node) {
 				w.Restore = append(w.Restore, slot(x, v))
 			}
 		}
@@ -345,7 +338,7 @@ func (a *attempt) tail(x *plan.Exits, g *plan.Group, w *plan.Way, n *ast.ReturnS
 				if r := a.declarable(v); r != nil {
 					why = r
 				}
-			case inside || slices.Contains(a.past.written, v):
+			case inside || slices.Contains(a.past.Changed, v):
 				w.Uses[m] = slot(x, v)
 			}
 		}
@@ -353,6 +346,9 @@ func (a *attempt) tail(x *plan.Exits, g *plan.Group, w *plan.Way, n *ast.ReturnS
 	})
 	return why
 }
+
+// contains reports whether pos is in n.
+func contains(n ast.Node, pos token.Pos) bool { return n.Pos() <= pos && pos < n.End() }
 
 func isFunc(t types.Type) bool { _, ok := t.Underlying().(*types.Signature); return ok }
 
@@ -380,7 +376,7 @@ func inGroup(g *plan.Group, v *types.Var) bool {
 
 // isPutOff reports whether v gets values later.
 func (a *attempt) isPutOff(v *types.Var) bool {
-	return slices.ContainsFunc(a.units, func(u *plan.Unit) bool { return a.late[u] && writes(u.Effects, v) })
+	return slices.ContainsFunc(a.units, func(u *plan.Unit) bool { return a.late[u] && u.Effects.Sets(v) })
 }
 
 // declarable returns why a variable of the type of v can't be declared in
@@ -455,26 +451,6 @@ func wayKey(f *plan.Function, jump ast.Node) string {
 		return true
 	})
 	return b.String()
-}
-
-// liveAfter reports whether somebody may look at v, which the loop changes,
-// after the loop.
-func (a *attempt) liveAfter(v *types.Var) bool {
-	loop := a.loop.Node
-	if loop.Pos() <= v.Pos() && v.Pos() < loop.End() {
-		return false
-	}
-	for _, around := range a.f.LoopsAround(loop) {
-		if v.Pos() < around.Pos() || around.End() <= v.Pos() {
-			return true // it comes round again
-		}
-	}
-	for id, obj := range a.f.Info.Uses {
-		if obj == types.Object(v) && id.Pos() >= loop.End() {
-			return true
-		}
-	}
-	return a.f.IsCaptured(v) || a.f.IsResult(v) && a.f.ReturnsBare()
 }
 
 // places checks that each way can be taken wherever an exit may be reported,

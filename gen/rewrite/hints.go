@@ -60,26 +60,3 @@ func lower(name string) string {
 	}
 	return "now"
 }
-
-// sooner says what to write in the place of what may fail past the end of a loop.
-func sooner(c plan.Cause) string {
-	const rarely = "test the value in few iterations, as with if i%8 == 7 && ..."
-	before, of, isIndex := strings.Cut(c.Text, "may index beyond the end of ")
-	called, _, isCall := strings.Cut(strings.TrimPrefix(c.Text, "calls "), " with ")
-	switch {
-	case isIndex && before == "":
-		return fmt.Sprintf("let the loop range over %s, or %s", of, rarely)
-	case strings.HasSuffix(c.Text, "whose shape may change"):
-		return "give the tensor the same shape in every iteration, or " + rarely
-	case isCall && strings.HasSuffix(c.Text, "with another argument each time"):
-		called, _, _ = strings.Cut(called, ", which ")
-		return fmt.Sprintf("call %s before the loop, for all iterations, or %s", called, rarely)
-	case c.Text == "may go on for ever":
-		return "let that loop count, as with for i := range n, or i += 16 up to a bound that it does not change"
-	case strings.Contains(c.Text, " in some iterations only"):
-		return "let an inner loop run from one test of the value to the next, or call it once before the loop"
-	case strings.HasPrefix(c.Text, "may divide by zero"):
-		return "divide by a constant, or on the device, or " + rarely
-	}
-	return "do it before the loop, or " + rarely
-}

@@ -78,7 +78,7 @@ func (p *planner) hoist(_ *attempt, loop, outermost *plan.Stmt) (*attempt, *plan
 // isInvariant reports whether v is a variable from outside loop, which has the effects e
 // and does not change it.
 func isInvariant(f *plan.Function, loop *plan.Stmt, e *plan.Effects, v *types.Var) bool {
-	if f.Visible(v) || writes(e, v) {
+	if f.Visible(v) || e.Sets(v) {
 		return false
 	}
 	if _, pointer := v.Type().Underlying().(*types.Pointer); !pointer {

@@ -168,7 +168,7 @@ func (a *attempt) copied(g *plan.Group, id *ast.Ident) bool {
 	if i >= 0 && slices.Contains(g.Copies[i].Uses, id) {
 		return true
 	}
-	if !a.f.CanCopy(v) || slices.ContainsFunc(a.units, func(u *plan.Unit) bool { return a.late[u] && writes(u.Effects, v) }) {
+	if !a.f.CanCopy(v) || slices.ContainsFunc(a.units, func(u *plan.Unit) bool { return a.late[u] && u.Effects.Sets(v) }) {
 		return false
 	}
 	if i < 0 {

@@ -24,7 +24,7 @@ import (
 // call of the library on each of these variables has come before.
 func (a *attempt) isThere(u *plan.Unit, e ast.Expr) bool {
 	if sel, ok := e.(*ast.SelectorExpr); ok {
-		return a.leadsTo(a.f.Variable(sel.X), u.Stmt)
+		return a.f.LeadsTo(a.f.Variable(sel.X), a.loop, u.Stmt)
 	}
 	call := e.(*ast.CallExpr)
 	return a.isCellThere(u, call)
@@ -33,7 +33,7 @@ func (a *attempt) isThere(u *plan.Unit, e ast.Expr) bool {
 // isCellThere is isThere for a call.
 func (a *attempt) isCellThere(u *plan.Unit, call *ast.CallExpr) bool {
 	e := a.f.Effects(call)
-	if firstOf(e.Barrier, e.Waits, e.Ends, e.Leaves, e.Clock, e.Polls) != nil || len(e.Writes) > 0 {
+	if plan.FirstOf(e.Barrier, e.Waits, e.Ends, e.Leaves, e.Clock, e.Polls) != nil || len(e.Writes) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(a.operandsOf(call), func(e ast.Expr) bool {

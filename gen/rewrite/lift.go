@@ -165,7 +165,7 @@ func (a *attempt) undivided() *plan.Cause {
 			}
 			return &c
 		}
-		if c := firstOf(u.Effects.Waits, u.Effects.Clock, u.Ahead.Clock); c != nil {
+		if c := plan.FirstOf(u.Effects.Waits, u.Effects.Clock, u.Ahead.Clock); c != nil {
 			return c
 		}
 	}

@@ -21,7 +21,7 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 	}
 	for _, c := range []*plan.Cause{e.Barrier, e.Waits, e.Leaves} {
 		if c != nil {
-			r := reason(*c, plan.UnknownEffects)
+			r := plan.ReasonOf(*c, plan.UnknownEffects)
 			return &r
 		}
 	}
@@ -168,12 +168,12 @@ func (a *attempt) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
 		return nil // it may be taken in vain
 	}
 	whole := u.Stmt.Node
-	if r.Plain != nil && (whole.Pos() > r.Plain.Pos() || r.Plain.Pos() >= whole.End()) && !writes(u.Effects, r.Plain) {
+	if r.Plain != nil && (whole.Pos() > r.Plain.Pos() || r.Plain.Pos() >= whole.End()) && !u.Effects.Sets(r.Plain) {
 		return nil
 	}
 	var start ast.Node = u.Stmt.Inner()
 	if u.Stmt.IsTest {
-		start = a.tests[0]
+		start = a.loop.Tests[0]
 	}
 	if a.f.AlwaysFirst(r.Expr, start) && r.Plain == nil {
 		for _, o := range u.Reads { // which may fail there or not be read at all
@@ -187,23 +187,6 @@ func (a *attempt) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
 		return nil
 	}
 	return &plan.Cause{Pos: r.Operand.Pos(), Text: fmt.Sprintf("computes %s only where it is read", types.ExprString(r.Operand))}
-}
-
-// changedBy returns the variables that units change.
-func changedBy(units []*plan.Unit) map[types.Object]bool {
-	objs := make(map[types.Object]bool)
-	for _, u := range units {
-		for l := range u.Effects.Writes {
-			if l.Kind == plan.Var || l.Kind == plan.Own {
-				objs[l.Obj] = true
-			}
-		}
-	}
-	return objs
-}
-
-func writes(e *plan.Effects, v *types.Var) bool {
-	return e.Sets(v)
 }
 
 // before returns a call with effects in u that the program makes before it
@@ -238,8 +221,8 @@ func (a *attempt) operands() (changed bool) {
 		if !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 && u.Stmt.Here == nil {
 			continue
 		}
-		if c := firstOf(u.Ahead.Barrier, u.Ahead.Waits, u.Ahead.Leaves); c != nil {
-			a.stay(u, a.explain(u, reason(*c, plan.FeedsDevice)))
+		if c := plan.FirstOf(u.Ahead.Barrier, u.Ahead.Waits, u.Ahead.Leaves); c != nil {
+			a.stay(u, a.explain(u, plan.ReasonOf(*c, plan.FeedsDevice)))
 			changed = true
 			continue
 		}
@@ -281,23 +264,4 @@ func shown(a *attempt, e *plan.Effects) (first plan.Cause) {
 		}
 	}
 	return first
-}
-
-// reason turns a cause into a reason.
-func reason(c plan.Cause, otherwise plan.Code) plan.Reason {
-	r := plan.Reason{Code: c.Code, Cause: c}
-	if r.Code == "" {
-		r.Code = otherwise
-	}
-	switch r.Code {
-	case plan.UnknownEffects:
-		r.Hint = "move the call out of the loop, or say what the function does with //asyncgen:pure or //asyncgen:effects"
-	case plan.Blocks:
-		r.Hint = "move it out of the loop, or do it every so many iterations"
-	case plan.WaitsInside:
-		r.Hint = "let the function return the tensor, and read it in the loop"
-	case plan.OnlyNow:
-		r.Hint = "read it with Item, At, Float32s or their like, or print the tensor itself"
-	}
-	return r
 }

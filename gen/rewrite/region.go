@@ -294,25 +294,12 @@ func always(loop *plan.Stmt, runs map[*plan.Stmt]bool) bool {
 	}
 	for _, before := range loop.Bodies[0][:i] {
 		for s := range before.All {
-			if restarts(s, loop) {
+			if s.Restarts(loop) {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-// restarts reports whether s is a jump to the next iteration of loop.
-func restarts(s, loop *plan.Stmt) bool {
-	b, ok := s.Inner().(*ast.BranchStmt)
-	if !ok || b.Tok != token.CONTINUE {
-		return false
-	}
-	if b.Label == nil {
-		return s.Loop() == loop
-	}
-	l, ok := loop.Node.(*ast.LabeledStmt)
-	return ok && l.Label.Name == b.Label.Name
 }
 
 // separate reports whether s may not share an entry with the statements

@@ -79,7 +79,7 @@ func (a *attempt) refusals() []plan.Remark {
 			rs = append(rs, a.refusal(u.Stmt, r))
 		}
 		if c := u.Effects.Waits; c != nil && !a.stays(u) {
-			rs = append(rs, a.refusal(u.Stmt, refuse{Reason: reason(*c, plan.OnlyNow)}))
+			rs = append(rs, a.refusal(u.Stmt, refuse{Reason: plan.ReasonOf(*c, plan.OnlyNow)}))
 		}
 	}
 	for _, u := range a.units { // what waits in some iterations, if nothing waits in all
@@ -124,7 +124,7 @@ func (a *attempt) applied(window int) []plan.Remark {
 		}
 		if !a.late[u] {
 			if c := u.Effects.Waits; c != nil {
-				rs = append(rs, a.refusal(u.Stmt, refuse{Reason: reason(*c, plan.OnlyNow)}))
+				rs = append(rs, a.refusal(u.Stmt, refuse{Reason: plan.ReasonOf(*c, plan.OnlyNow)}))
 			}
 			continue
 		}

@@ -75,7 +75,7 @@ func (a *attempt) skipped(u *plan.Unit, r *plan.Read) *plan.Cause {
 	}
 	if r.Plain != nil && r.Plain.Pos() < s.Node.Pos() {
 		changed := slices.ContainsFunc(a.units, func(w *plan.Unit) bool {
-			return (w.Stmt == s || isSkipped(s, w)) && writes(w.All(), r.Plain)
+			return (w.Stmt == s || isSkipped(s, w)) && w.All().Sets(r.Plain)
 		})
 		if !changed {
 			return nil

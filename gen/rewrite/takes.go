@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
-	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // What comes later may show a field that the loop changes ahead, such as a counter: then it takes what the field
@@ -88,7 +87,7 @@ func (a *attempt) plainFields(by *plan.Unit, e ast.Expr) (fields []ast.Expr) {
 			return true
 		}
 		v := a.f.Variable(sel.X)
-		if v == nil || !a.isFieldOf(sel, v) || a.f.Sets(v) != 1 {
+		if v == nil || !a.f.IsFieldOf(sel, v) || a.f.Sets(v) != 1 {
 			return true
 		}
 		s := a.f.Info.Selections[sel]
@@ -104,63 +103,4 @@ func (a *attempt) plainFields(by *plan.Unit, e ast.Expr) (fields []ast.Expr) {
 		return true
 	})
 	return fields
-}
-
-// leadsTo reports whether the program has followed the pointer v, which gets no other value, whenever it comes to s.
-func (a *attempt) leadsTo(v *types.Var, s *plan.Stmt) bool {
-	if v == nil || a.f.Sets(v) != 1 {
-		return false
-	}
-	if a.leadsBefore(v) {
-		return true
-	}
-	for n := ast.Node(s.Node); n != nil; n = a.f.Parent(n) {
-		for _, before := range syntax.List(a.f.Parent(n)) {
-			if before.Pos() >= n.Pos() {
-				break
-			}
-			if a.followsAlways(v, before) || followsIn(a.f, v, before, 0) {
-				return true
-			}
-		}
-		if n == ast.Node(a.loop.Node) {
-			break
-		}
-	}
-	return false
-}
-
-// followsIn reports whether n, whenever it is evaluated, calls a function with the argument or
-// receiver v that always follows it.
-func followsIn(f *plan.Function, v *types.Var, n ast.Node, depth int) (found bool) {
-	if depth > 3 {
-		return false
-	}
-	ast.Inspect(n, func(m ast.Node) bool {
-		call, ok := m.(*ast.CallExpr)
-		if !ok || found || f.Info.Types[call.Fun].IsType() || !f.AlwaysFirst(call, n) {
-			return !found
-		}
-		fn, _, kind := f.Callee(call)
-		sel, isSel := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-		if kind != plan.CallsFunction || !isSel || f.Variable(sel.X) != v {
-			return true
-		}
-		body, ok := f.Analysis.Program.Body(fn)
-		if !ok || body.Decl.Recv == nil || len(body.Decl.Recv.List[0].Names) == 0 || len(body.Decl.Body.List) == 0 {
-			return true
-		}
-		if s := f.Info.Selections[sel]; s == nil || len(s.Index()) != 1 || !isPointer(v.Type()) {
-			return true
-		}
-		inner := f.Analysis.Function(body.Pkg, body.Decl)
-		param, ok := inner.Info.ObjectOf(body.Decl.Recv.List[0].Names[0]).(*types.Var)
-		if !ok || !isPointer(param.Type()) || inner.Sets(param) != 1 {
-			return true
-		}
-		first := body.Decl.Body.List[0]
-		found = (&attempt{f: inner}).followsAlways(param, first) || followsIn(inner, param, first, depth+1)
-		return !found
-	})
-	return found
 }

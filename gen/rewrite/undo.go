@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
-	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // A statement that enqueues work and changes memory that others can see, such as a field of the receiver, may run
@@ -142,7 +141,7 @@ func (c *changes) nodes(u *plan.Unit) (nodes []ast.Node) {
 	case u.Whole:
 		return []ast.Node{u.Stmt.Inner()}
 	default:
-		return c.a.inPlace(u) // it may have been found to come later, in which case it would not have to be undone
+		return u.InPlace() // it may have been found to come later, in which case it would not have to be undone
 	}
 	for _, r := range u.Reads {
 		switch {
@@ -318,74 +317,6 @@ func (c *changes) path(f *plan.Function, e ast.Expr, as map[types.Object]path) (
 	return path{}, false
 }
 
-// leadsBefore reports whether the program has followed the pointer v before it comes to the loop,
-// or does so first of all there.
-func (a *attempt) leadsBefore(v *types.Var) bool {
-	var heads []ast.Node
-	switch n := a.loop.Inner().(type) {
-	case *ast.RangeStmt:
-		heads = append(heads, n.X)
-	case *ast.ForStmt:
-		if n.Init != nil {
-			heads = append(heads, n.Init)
-		}
-	}
-	for _, head := range heads {
-		if a.followsFirst(v, head) {
-			return true
-		}
-	}
-	for n := ast.Node(a.loop.Node); n != nil; n = a.f.Parent(n) {
-		if _, isFunc := n.(*ast.FuncLit); isFunc {
-			break
-		}
-		for _, before := range syntax.List(a.f.Parent(n)) {
-			if before.Pos() >= n.Pos() {
-				break
-			}
-			if a.followsAlways(v, before) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// followsAlways reports whether n, whenever it is evaluated, follows the pointer v.
-func (a *attempt) followsAlways(v *types.Var, n ast.Node) (found bool) {
-	ast.Inspect(n, func(m ast.Node) bool {
-		if sel, ok := m.(*ast.SelectorExpr); ok && a.isFieldOf(sel, v) {
-			found = found || a.f.AlwaysFirst(sel, n)
-		}
-		return !found
-	})
-	return found
-}
-
-// isFieldOf reports whether sel is a field of what v points to.
-func (a *attempt) isFieldOf(sel *ast.SelectorExpr, v *types.Var) bool {
-	s := a.f.Info.Selections[sel]
-	return s != nil && s.Kind() == types.FieldVal && a.f.Variable(sel.X) == v && isPointer(v.Type())
-}
-
-// followsFirst is followsAlways if nothing that may have effects or fail comes before that in n.
-func (a *attempt) followsFirst(v *types.Var, n ast.Node) (found bool) {
-	ends := token.Pos(0) // of the first call
-	ast.Inspect(n, func(m ast.Node) bool {
-		if call, ok := m.(*ast.CallExpr); ok && !a.f.Info.Types[call.Fun].IsType() && (ends == 0 || call.End() < ends) {
-			ends = call.End()
-		}
-		return true
-	})
-	ast.Inspect(n, func(m ast.Node) bool {
-		if sel, ok := m.(*ast.SelectorExpr); ok && a.isFieldOf(sel, v) {
-			found = found || a.f.AlwaysFirst(sel, n) && (ends == 0 || sel.Pos() < ends)
-		}
-		return !found
-	})
-	return found
-}
-
 // field returns the path of a field, of which it does not matter whether the loop changes it.
 func (c *changes) field(f *plan.Function, e *ast.SelectorExpr, as map[types.Object]path) (path, bool) {
 	sel := f.Info.Selections[e]
@@ -445,3 +376,5 @@ func (c *changes) standFor(f *plan.Function, call *ast.CallExpr, decl *ast.FuncD
 	}
 	return m
 }
+
+func isPointer(t types.Type) bool { _, ok := t.Underlying().(*types.Pointer); return ok }

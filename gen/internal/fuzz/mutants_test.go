@@ -50,7 +50,7 @@ const (
 	region    = "gen/rewrite/region.go"
 	namer     = "gen/rewrite/naming/reads.go"
 	exits     = "gen/rewrite/exit.go"
-	pastCells = "gen/rewrite/cells.go"
+	pastCells = "gen/rewrite/past/cells.go"
 	hoist     = "gen/rewrite/hoist.go"
 	lift      = "gen/rewrite/lift.go"
 	emitter   = "gen/internal/emit/emit.go"
@@ -72,8 +72,8 @@ const (
 	writing     = "gen/rewrite/numbers/write.go"
 	indices     = "gen/rewrite/numbers/integers.go"
 	hoists      = "gen/rewrite/hoists.go"
-	pastCalls   = "gen/rewrite/pastcalls.go"
-	pastHost    = "gen/rewrite/pasthost.go"
+	pastCalls   = "gen/rewrite/past/calls.go"
+	pastHost    = "gen/rewrite/past/host.go"
 	backlogs    = "gen/internal/verify/later.go"
 	comparing   = "gen/internal/verify/verify.go"
 	either      = "runtime/tensor/either.go"
@@ -135,7 +135,7 @@ var mutants = []mutant{
 	{name: "operands are computed whether they are needed or not", by: "conditions", file: obstacles,
 		old: "\t\tc := a.conditional(u, r)\n", new: "\t\tvar c *plan.Cause\n"},
 	{name: "operands need nothing that is put off", by: "lengths", file: obstacles,
-		old: "\t\tif !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 && u.Stmt.Here == nil {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf(", new: "\t\tif true {\n\t\t\tcontinue\n\t\t}\n\t\tif c := firstOf("},
+		old: "\t\tif !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 && u.Stmt.Here == nil {\n\t\t\tcontinue\n\t\t}\n\t\tif c := plan.FirstOf(", new: "\t\tif true {\n\t\t\tcontinue\n\t\t}\n\t\tif c := plan.FirstOf("},
 	{name: "nothing is copied", by: "counts", file: region,
 		old: "first.Pos() <= v.Pos() && v.Pos() < last.End() || !a.changesAfter(v, first) {", new: "first != nil || last != nil {"},
 	{name: "variables change only further down", by: "round", file: region,
@@ -153,10 +153,10 @@ var mutants = []mutant{
 
 	// Loops that values end, values that stay the same, functions that wait.
 	{name: "variables are not given back after a break", by: "exits", file: exits,
-		old: "\t\t\tif a.liveAfter(v) {\n", new: "\t\t\tif false {\n"},
+		old: "\t\t\tif a.f.LiveAfter(v, a.loop.Node) {\n", new: "\t\t\tif false {\n"},
 	{name: "a return gives what variables hold by then", by: "returns", file: exits,
-		old: "\t\t\tcase inside || slices.Contains(a.past.written, v):\n", new: "\t\t\tcase inside:\n"},
-	{name: "nothing comes round again", by: "comes-round", file: exits,
+		old: "\t\t\tcase inside || slices.Contains(a.past.Changed, v):\n", new: "\t\t\tcase inside:\n"},
+	{name: "nothing comes round again", by: "comes-round", file: "gen/internal/plan/exit.go",
 		old: "\t\t\treturn true // it comes round again\n", new: "\t\t\tcontinue\n"},
 	{name: "cells don't say that they change", by: "exits", file: "runtime/tensor/cell.go",
 		old: "\tif g := engine.Default().Changing(c); g != nil {\n", new: "\tif g := engine.Default().Changing(c); false {\n"},
@@ -165,7 +165,7 @@ var mutants = []mutant{
 	{name: "memory need not be given back", by: "memory", file: pastCells,
 		old: "\t\t\tif l.Kind != plan.Own || ", new: "\t\t\tif true || l.Kind != plan.Own || "},
 	{name: "values that change are read once", by: "scales", file: hoist,
-		old: "if f.Visible(v) || writes(e, v) {", new: "if f.Visible(v) {"},
+		old: "if f.Visible(v) || e.Sets(v) {", new: "if f.Visible(v) {"},
 	{name: "what functions compute where they read it is one value", by: "sizes", file: namer,
 		old: "return t.v == read.Plain && t.v != nil && n.visible(t, g, r)", new: "return t.v == read.Plain && n.visible(t, g, r)"},
 	{name: "a loop in a function that is called in two parts runs where its result is made", by: "adds-up", file: lift,

@@ -56,6 +56,16 @@ func note(at **Cause, c Cause) {
 	}
 }
 
+// FirstOf returns the first of causes that is not nil, or nil.
+func FirstOf(causes ...*Cause) *Cause {
+	for _, c := range causes {
+		if c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
 // add merges what o does into e.
 func (e *Effects) add(o *Effects) {
 	for l, c := range o.Reads {

@@ -136,3 +136,22 @@ type Guard struct {
 	Floats  []ast.Expr
 	First   bool // all that matters is whether the iteration is the first
 }
+
+// LiveAfter reports whether somebody may look at v, which the loop changes,
+// after the loop.
+func (f *Function) LiveAfter(v *types.Var, loop ast.Node) bool {
+	if loop.Pos() <= v.Pos() && v.Pos() < loop.End() {
+		return false
+	}
+	for _, around := range f.LoopsAround(loop) {
+		if v.Pos() < around.Pos() || around.End() <= v.Pos() {
+			return true // it comes round again
+		}
+	}
+	for id, obj := range f.Info.Uses {
+		if obj == types.Object(v) && id.Pos() >= loop.End() {
+			return true
+		}
+	}
+	return f.IsCaptured(v) || f.IsResult(v) && f.ReturnsBare()
+}

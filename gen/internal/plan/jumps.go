@@ -100,6 +100,7 @@ func Conjuncts(cond ast.Expr) []ast.Expr {
 func (f *Function) SplitTree(n ast.Stmt, keep, tests []ast.Expr) *Stmt {
 	s := f.stmt(n, nil)
 	loop := s.Inner().(*ast.ForStmt)
+	s.Keep, s.Tests = keep, tests
 	s.Head, s.Reads = &Effects{}, nil
 	w := &walker{f: f, e: s.Head, reads: &s.Reads}
 	s.begin(w, loop.Init)
@@ -113,4 +114,17 @@ func (f *Function) SplitTree(n ast.Stmt, keep, tests []ast.Expr) *Stmt {
 	test.Head = f.walk(all, &test.Reads)
 	s.Bodies[0] = slices.Insert(s.Bodies[0], 0, test)
 	return s
+}
+
+// Restarts reports whether s is a jump to the next iteration of loop.
+func (s *Stmt) Restarts(loop *Stmt) bool {
+	b, ok := s.Inner().(*ast.BranchStmt)
+	if !ok || b.Tok != token.CONTINUE {
+		return false
+	}
+	if b.Label == nil {
+		return s.Loop() == loop
+	}
+	l, ok := loop.Node.(*ast.LabeledStmt)
+	return ok && l.Label.Name == b.Label.Name
 }

@@ -242,3 +242,22 @@ type Reason struct {
 	Cause
 	Hint string
 }
+
+// ReasonOf turns a cause into a reason: of the code otherwise, if the cause has none.
+func ReasonOf(c Cause, otherwise Code) Reason {
+	r := Reason{Code: c.Code, Cause: c}
+	if r.Code == "" {
+		r.Code = otherwise
+	}
+	switch r.Code {
+	case UnknownEffects:
+		r.Hint = "move the call out of the loop, or say what the function does with //asyncgen:pure or //asyncgen:effects"
+	case Blocks:
+		r.Hint = "move it out of the loop, or do it every so many iterations"
+	case WaitsInside:
+		r.Hint = "let the function return the tensor, and read it in the loop"
+	case OnlyNow:
+		r.Hint = "read it with Item, At, Float32s or their like, or print the tensor itself"
+	}
+	return r
+}

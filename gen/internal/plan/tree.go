@@ -24,6 +24,10 @@ type Stmt struct {
 	Begins   bool // it is a loop, and waits for values before its first iteration
 	Absorbed bool // it goes into the function of one row, see [Rows]
 
+	// Keep and Tests are the condition of a for statement, divided: what stays where it is, and what is tested by the
+	// first statement of the body. Both are nil if it is not: see [Function.SplitTree].
+	Keep, Tests []ast.Expr
+
 	// IsTest says that the statement is no statement of the program, but a part
 	// of the condition of the loop that it is the first of: see [Function.SplitTree].
 	IsTest bool
@@ -83,6 +87,17 @@ func bounds(cond ast.Expr) bool {
 		return false
 	}
 	return c.Op != token.LAND || bounds(c.X) || bounds(c.Y)
+}
+
+// Condition are the parts of the condition of the for statement s that are evaluated in its head.
+func (s *Stmt) Condition() []ast.Expr {
+	switch n := s.Inner().(*ast.ForStmt); {
+	case s.Tests != nil:
+		return s.Keep
+	case n.Cond != nil:
+		return Conjuncts(n.Cond)
+	}
+	return nil
 }
 
 // IsCompound reports whether s has statements in it.

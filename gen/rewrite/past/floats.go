@@ -1,4 +1,4 @@
-package rewrite
+package past
 
 import (
 	"go/ast"
@@ -8,10 +8,13 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Operations with a number take any number if the elements are floating-point
-// numbers, and whole numbers alone if they are not: `x.MulScalar(rate)` of
-// integers may be a mistake in one iteration and none in those before. So it has to
-// be known which they are, or found out by Floats in front of the iteration.
+// floats finds out which tensors have floating-point numbers. Operations with a number take any number then, and whole
+// numbers alone if the elements are integers: `x.MulScalar(rate)` may be a mistake in one iteration and none in those
+// before. What is not known is found out by Floats in front of the iteration.
+type floats struct {
+	*shapes
+	asked []given // that must have them, which each iteration finds out
+}
 
 // keepsFloats are methods whose result has floating-point numbers if the receiver has.
 var keepsFloats = set(`
@@ -38,10 +41,10 @@ var anyElements = set("DType Detach Flatten Rank Shape Size Value")
 // isFloats reports whether the elements of the tensor e, which stands in the
 // statement in, are floating-point numbers, or whether that will have been found out
 // when it comes to e.
-func (p *past) isFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool) bool {
+func (p *floats) isFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		v, ok := p.a.f.Info.ObjectOf(e).(*types.Var)
+		v, ok := p.f.Info.ObjectOf(e).(*types.Var)
 		switch {
 		case !ok:
 			return false
@@ -55,14 +58,14 @@ func (p *past) isFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool) b
 		seen[v] = true
 		return p.givenFloats(v, seen)
 	case *ast.SelectorExpr, *ast.IndexExpr:
-		root := rootOf(p.a.f, e)
+		root := rootOf(p.f, e)
 		return root != nil && (p.fixed(e) && p.carried(root) || p.isGiven(e, root, in)) && p.ask(e, root, in)
 	case *ast.CallExpr:
-		fn, _, kind := p.a.f.Callee(e)
+		fn, _, kind := p.f.Callee(e)
 		sel, isSel := ast.Unparen(e.Fun).(*ast.SelectorExpr)
 		switch {
 		case kind == plan.CallsFunction:
-			return p.plainly(fn) && p.tensorsAreFloats(e, in, seen)
+			return plainly(p.f, fn) && p.tensorsAreFloats(e, in, seen)
 		case kind != plan.CallsLibrary:
 			return false
 		case fn.Signature().Recv() == nil:
@@ -72,38 +75,24 @@ func (p *past) isFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool) b
 		case p.isTensor(sel.X):
 			return keepsFloats[fn.Name()] && p.isFloats(sel.X, in, seen)
 		}
-		return isParam(p.a.f, sel.X) && (fn.Name() == "Value" || fn.Name() == "Grad")
+		return isParam(p.f, sel.X) && (fn.Name() == "Value" || fn.Name() == "Grad")
 	}
 	return false
 }
 
 // givenFloats reports whether all that the loop assigns to v has
 // floating-point numbers.
-func (p *past) givenFloats(v *types.Var, seen map[types.Object]bool) bool {
-	for _, u := range p.a.units {
-		if !writes(u.All(), v) {
+func (p *floats) givenFloats(v *types.Var, seen map[types.Object]bool) bool {
+	for _, u := range p.Units {
+		if !u.All().Sets(v) {
 			continue
 		}
-		e := assignedTo(p.a.f.Info, u.Stmt, v)
+		e := assignedTo(p.f.Info, u.Stmt, v)
 		if e == nil || !p.isFloats(e, u.Stmt, seen) {
 			return false
 		}
 	}
 	return true
-}
-
-// assignedTo returns what the assignment s gives to v, or nil.
-func assignedTo(info *types.Info, s *plan.Stmt, v *types.Var) ast.Expr {
-	n, ok := s.Inner().(*ast.AssignStmt)
-	if !ok || len(n.Lhs) != len(n.Rhs) {
-		return nil
-	}
-	for i, lhs := range n.Lhs {
-		if id, ok := ast.Unparen(lhs).(*ast.Ident); ok && info.ObjectOf(id) == v {
-			return n.Rhs[i]
-		}
-	}
-	return nil
 }
 
 // isParam reports whether e is a nn.Param, which holds floating-point numbers only.
@@ -118,17 +107,17 @@ func isParam(f *plan.Function, e ast.Expr) bool {
 
 // ask makes iterations find out whether e, which begins with root and is used
 // in the statement in, has floating-point numbers. It reports whether they can.
-func (p *past) ask(e ast.Expr, root *types.Var, in *plan.Stmt) bool {
-	if in == p.a.loop || !in.Within(p.a.loop) {
+func (p *floats) ask(e ast.Expr, root *types.Var, in *plan.Stmt) bool {
+	if in == p.Stmt || !in.Within(p.Stmt) {
 		return false
 	}
-	p.floats = addGiven(p.floats, e, root, p.top(in))
+	p.asked = addGiven(p.asked, e, root, p.top(in))
 	return true
 }
 
 // number reports whether a call with numbers, of a tensor of which it is not
 // known whether it has floating-point numbers, may be a mistake.
-func (p *past) number(call *ast.CallExpr, fn *types.Func, always bool, in *plan.Stmt) (of ast.Expr) {
+func (p *floats) number(call *ast.CallExpr, fn *types.Func, always bool, in *plan.Stmt) (of ast.Expr) {
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok || !p.isTensor(sel.X) || anyElements[fn.Name()] {
 		return nil
@@ -140,9 +129,9 @@ func (p *past) number(call *ast.CallExpr, fn *types.Func, always bool, in *plan.
 }
 
 // varies reports whether a call has a number that is another one each time.
-func (p *past) varies(call *ast.CallExpr) bool {
+func (p *floats) varies(call *ast.CallExpr) bool {
 	for _, arg := range call.Args {
-		if isFloat(p.a.f.Info.TypeOf(arg)) && !p.fixed(arg) && !isWhole(p.a.f.Info.Types[arg].Value) {
+		if isFloat(p.f.Info.TypeOf(arg)) && !p.fixed(arg) && !isWhole(p.f.Info.Types[arg].Value) {
 			return true
 		}
 	}
@@ -154,12 +143,12 @@ func isWhole(v constant.Value) bool { return v != nil && constant.ToInt(v).Kind(
 // plainly reports whether fn, of the program, does the same with tensors
 // whatever the numbers are that it is given, if the tensors have floating-point
 // numbers, and returns such: it consists of operations, one after the other.
-func (p *past) plainly(fn *types.Func) bool {
-	body, ok := p.a.f.Analysis.Program.Body(fn)
+func plainly(from *plan.Function, fn *types.Func) bool {
+	body, ok := from.Analysis.Program.Body(fn)
 	if !ok {
 		return false
 	}
-	f, plain := p.a.f.Analysis.Function(body.Pkg, body.Decl), true
+	f, plain := from.Analysis.Function(body.Pkg, body.Decl), true
 	ast.Inspect(body.Decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case nil, *ast.BlockStmt, *ast.ReturnStmt, *ast.ExprStmt, *ast.AssignStmt, *ast.Ident, *ast.ParenExpr, *ast.BasicLit, *ast.UnaryExpr:
@@ -193,7 +182,7 @@ func (p *past) plainly(fn *types.Func) bool {
 
 // tensorsAreFloats reports whether all tensors that a call is given have
 // floating-point numbers.
-func (p *past) tensorsAreFloats(call *ast.CallExpr, in *plan.Stmt, seen map[types.Object]bool) bool {
+func (p *floats) tensorsAreFloats(call *ast.CallExpr, in *plan.Stmt, seen map[types.Object]bool) bool {
 	list := call.Args
 	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
 		list = append([]ast.Expr{sel.X}, list...)

@@ -1,4 +1,4 @@
-package rewrite
+package past
 
 import (
 	"go/ast"
@@ -9,16 +9,20 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Cells of the library say themselves that they are about to change, and get back what they held
-// (tensor.Changing). What else is a tensor.Cell may be of a type that does not, so that
-// BreakIf has to be told of it.
+// cells finds what the loop changes past an exit besides variables. Cells of the library say themselves that they are
+// about to change, and get back what they held (tensor.Changing). What else is a tensor.Cell may be of a type that does
+// not, so that BreakIf has to be told of it.
+type cells struct {
+	*loop
+	found []plan.CellsOf // that may not say that they change
+}
 
-// findCells finds the cells that the loop changes past an exit and that may not say so. It returns why
+// find finds the cells that the loop changes past an exit and that may not say so. It returns why
 // they can't be listed, or nil.
-func (p *past) findCells() (why *plan.Reason) {
-	for _, u := range p.ahead {
+func (p *cells) find() (why *plan.Reason) {
+	for _, u := range p.Ahead {
 		for _, n := range p.nodes(u) {
-			if r := p.cellsIn(p.a.f, n, nil, 0); r != nil && why == nil {
+			if r := p.in(p.f, n, nil, 0); r != nil && why == nil {
 				why = r
 			}
 		}
@@ -29,7 +33,7 @@ func (p *past) findCells() (why *plan.Reason) {
 // callsMutator reports whether n, in f, contains a call of a function of the library that changes
 // state and has one of the names, directly or through functions of the program that are not in
 // seen.
-func (p *past) callsMutator(f *plan.Function, n ast.Node, names []string, seen map[*types.Func]bool) (found bool) {
+func callsMutator(f *plan.Function, n ast.Node, names []string, seen map[*types.Func]bool) (found bool) {
 	ast.Inspect(n, func(m ast.Node) bool {
 		call, ok := m.(*ast.CallExpr)
 		if !ok || f.Info.Types[call.Fun].IsType() {
@@ -42,7 +46,7 @@ func (p *past) callsMutator(f *plan.Function, n ast.Node, names []string, seen m
 		case plan.CallsFunction:
 			if body, ok := f.Analysis.Program.Body(fn); ok && !seen[fn] {
 				seen[fn] = true
-				found = found || p.callsMutator(f.Analysis.Function(body.Pkg, body.Decl), body.Decl.Body, names, seen)
+				found = found || callsMutator(f.Analysis.Function(body.Pkg, body.Decl), body.Decl.Body, names, seen)
 			}
 		}
 		return !found
@@ -50,9 +54,9 @@ func (p *past) callsMutator(f *plan.Function, n ast.Node, names []string, seen m
 	return found
 }
 
-// cellsIn finds the cells that n, in f, changes and that may not say so. as says what the
+// in finds the cells that n, in f, changes and that may not say so. as says what the
 // parameters of f stand for, in the function that is rewritten; nil if f is that.
-func (p *past) cellsIn(f *plan.Function, n ast.Node, as map[types.Object]string, depth int) (why *plan.Reason) {
+func (p *cells) in(f *plan.Function, n ast.Node, as map[types.Object]string, depth int) (why *plan.Reason) {
 	cannot := func(at ast.Node, what string) {
 		if why == nil {
 			why = &plan.Reason{Code: plan.PastCells, Cause: plan.Cause{Pos: at.Pos(), Text: what}, Hint: "keep it in a variable of the function, or use parameters and buffers of the library"}
@@ -78,7 +82,7 @@ func (p *past) cellsIn(f *plan.Function, n ast.Node, as map[types.Object]string,
 				cannot(call, "calls "+name+", which changes a cell that can't be named before the loop, and that may not say so itself")
 				return false
 			}
-			p.cell(plan.CellsOf{Form: plan.IsCell, Of: of})
+			p.add(plan.CellsOf{Form: plan.IsCell, Of: of})
 		case plan.CallsFunction:
 			e := f.Effects(call)
 			if _, changes := e.Writes[plan.Loc{Kind: plan.Cells}]; !changes {
@@ -92,7 +96,7 @@ func (p *past) cellsIn(f *plan.Function, n ast.Node, as map[types.Object]string,
 				return why == nil
 			}
 			inner := f.Analysis.Function(body.Pkg, body.Decl)
-			if r := p.cellsIn(inner, body.Decl.Body, p.standFor(f, call, body.Decl, inner, as), depth+1); r != nil {
+			if r := p.in(inner, body.Decl.Body, p.standFor(f, call, body.Decl, inner, as), depth+1); r != nil {
 				if !p.lists(f, call, as) {
 					cannot(call, "calls "+name+", which changes cells that can't be named before the loop, and that may not say so themselves")
 				}
@@ -126,7 +130,7 @@ func hasCells(t types.Type) bool {
 
 // pathOf returns e, a variable with fields, as the function that is rewritten
 // would write it: if that means the same thing in every iteration.
-func (p *past) pathOf(f *plan.Function, e ast.Expr, as map[types.Object]string) (string, bool) {
+func (p *cells) pathOf(f *plan.Function, e ast.Expr, as map[types.Object]string) (string, bool) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		v, ok := f.Info.ObjectOf(e).(*types.Var)
@@ -137,11 +141,11 @@ func (p *past) pathOf(f *plan.Function, e ast.Expr, as map[types.Object]string) 
 			path, ok := as[v]
 			return path, ok
 		}
-		loop := p.a.loop.Node
+		loop := p.Stmt.Node
 		return e.Name, p.fixed(e) && (v.Pos() < loop.Pos() || loop.End() <= v.Pos())
 	case *ast.SelectorExpr:
 		sel := f.Info.Selections[e]
-		if sel == nil || sel.Kind() != types.FieldVal || !sel.Obj().Exported() && sel.Obj().Pkg() != p.a.f.Pkg.Types {
+		if sel == nil || sel.Kind() != types.FieldVal || !sel.Obj().Exported() && sel.Obj().Pkg() != p.f.Pkg.Types {
 			return "", false
 		}
 		of, ok := p.pathOf(f, e.X, as)
@@ -154,14 +158,14 @@ func (p *past) pathOf(f *plan.Function, e ast.Expr, as map[types.Object]string) 
 }
 
 // changesField reports whether the loop may change the field that sel selects, of what a pointer leads to.
-func (p *past) changesField(sel *types.Selection) bool {
+func (p *cells) changesField(sel *types.Selection) bool {
 	e := &plan.Effects{Reads: map[plan.Loc]plan.Cause{plan.FieldLoc(sel): {}}}
 	return e.Needs(p.changed)
 }
 
 // standFor returns what the parameters of the function of decl, called by
 // call, stand for.
-func (p *past) standFor(f *plan.Function, call *ast.CallExpr, decl *ast.FuncDecl, inner *plan.Function, as map[types.Object]string) map[types.Object]string {
+func (p *cells) standFor(f *plan.Function, call *ast.CallExpr, decl *ast.FuncDecl, inner *plan.Function, as map[types.Object]string) map[types.Object]string {
 	m := make(map[types.Object]string)
 	bind := func(name *ast.Ident, arg ast.Expr) {
 		v, ok := inner.Info.ObjectOf(name).(*types.Var)
@@ -191,36 +195,32 @@ func (p *past) standFor(f *plan.Function, call *ast.CallExpr, decl *ast.FuncDecl
 }
 
 // lists reports whether what a method is called of lists its cells, and adds them.
-func (p *past) lists(f *plan.Function, call *ast.CallExpr, as map[types.Object]string) bool {
+func (p *cells) lists(f *plan.Function, call *ast.CallExpr, as map[types.Object]string) bool {
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok || f.Info.Selections[sel] == nil || !hasCells(f.Info.TypeOf(sel.X)) {
 		return false
 	}
 	of, ok := p.pathOf(f, sel.X, as)
 	if ok {
-		p.cell(plan.CellsOf{Form: plan.HasCells, Of: of})
+		p.add(plan.CellsOf{Form: plan.HasCells, Of: of})
 	}
 	return ok
 }
 
-// cell adds c to the cells.
-func (p *past) cell(c plan.CellsOf) {
-	if !slices.Contains(p.cells, c) {
-		p.cells = append(p.cells, c)
+// add adds c to the cells.
+func (p *cells) add(c plan.CellsOf) {
+	if !slices.Contains(p.found, c) {
+		p.found = append(p.found, c)
 	}
 }
 
 // memory returns that the loop changes memory of a variable that is looked at
 // after an exit, or nil. What is appended needs no undoing: the slice is as long
 // as it was.
-func (p *past) memory() *plan.Reason {
-	for _, u := range p.ahead {
-		e := u.Ahead
-		if !p.a.late[u] {
-			e = u.All()
-		}
-		for l, c := range e.Writes {
-			if l.Kind != plan.Own || onlyAppends(p.a.f, u.Stmt, l.Obj) || !p.mayBeSeen(l.Obj.(*types.Var)) {
+func (p *cells) memory() *plan.Reason {
+	for _, u := range p.Ahead {
+		for l, c := range p.effects(u).Writes {
+			if l.Kind != plan.Own || onlyAppends(p.f, u.Stmt, l.Obj) || !p.mayBeSeen(l.Obj.(*types.Var)) {
 				continue
 			}
 			return &plan.Reason{Code: plan.PastMemory, Cause: c, Hint: "append to a slice, or use tensors"}
@@ -230,16 +230,13 @@ func (p *past) memory() *plan.Reason {
 }
 
 // mayBeSeen reports whether v may be looked at when the loop has ended by a value.
-func (p *past) mayBeSeen(v *types.Var) bool {
-	if p.a.liveAfter(v) {
+func (p *cells) mayBeSeen(v *types.Var) bool {
+	if p.f.LiveAfter(v, p.Stmt.Node) {
 		return true
 	}
-	for _, u := range p.a.units {
-		if !p.a.leaves(u) {
-			continue
-		}
-		for _, jump := range plan.JumpsFrom(u.Stmt.Node) {
-			if p.a.f.Mentions(jump, map[types.Object]bool{v: true}) {
+	for _, s := range p.Exits {
+		for _, jump := range plan.JumpsFrom(s.Node) {
+			if p.f.Mentions(jump, map[types.Object]bool{v: true}) {
 				return true
 			}
 		}

@@ -1,4 +1,4 @@
-package rewrite
+package past
 
 import (
 	"fmt"
@@ -7,15 +7,92 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
+// host finds out what may fail on the host, or not come to an end.
+type host struct{ *floats }
+
+func newHost(l *loop) *host {
+	return &host{&floats{shapes: &shapes{counting: &counting{l}, shapeOf: make(map[types.Object]shape), compared: make(map[types.Object]bool)}}}
+}
+
+// harm returns the harm that u could do past an exit, or nil.
+func (p *host) harm(u *plan.Unit) *Harm {
+	if c := u.All().Waits; c != nil && !p.Late[u] && u.Stmt != p.Stmt {
+		// Waiting past an exit, for what is never computed, would be a failure.
+		r := plan.ReasonOf(*c, plan.WaitsInside)
+		return &Harm{Reason: &r, By: u}
+	}
+	always := u.Stmt == p.Stmt || p.always(u.Stmt)
+	r := p.mayFail(u, always)
+	switch {
+	case r == nil:
+		return nil
+	case always || p.Contained:
+		return &Harm{Reason: r}
+	}
+	return &Harm{Reason: r, By: u}
+}
+
+// mayFail returns why u may fail past an exit, or draw what is not given back, or nil. always says that every iteration
+// comes to it.
+func (p *host) mayFail(u *plan.Unit, always bool) *plan.Reason {
+	e := p.effects(u)
+	if c, ok := e.Writes[plan.Loc{Kind: plan.Random}]; ok {
+		return &plan.Reason{Code: plan.PastRandom, Cause: c, Hint: "draw them before the loop, or with tensor.Rand"}
+	}
+	if c := plan.FirstOf(e.Ends, e.Waits); c != nil {
+		return fails(*c)
+	}
+	if c := p.endless(u); c != nil {
+		return fails(*c)
+	}
+	for _, n := range p.nodes(u) {
+		if c := p.partial(n, always, u.Stmt); c != nil {
+			return fails(*c)
+		}
+	}
+	return nil
+}
+
+// fails is the reason that past an exit c may fail.
+func fails(c plan.Cause) *plan.Reason {
+	hint := sooner(c)
+	c.Text += ", and the loop runs past its end until the value is there"
+	return &plan.Reason{Code: plan.PastFails, Cause: c, Hint: hint}
+}
+
+// sooner says what to write in the place of what may fail past the end of a loop.
+func sooner(c plan.Cause) string {
+	const rarely = "test the value in few iterations, as with if i%8 == 7 && ..."
+	before, of, isIndex := strings.Cut(c.Text, "may index beyond the end of ")
+	called, _, isCall := strings.Cut(strings.TrimPrefix(c.Text, "calls "), " with ")
+	switch {
+	case isIndex && before == "":
+		return fmt.Sprintf("let the loop range over %s, or %s", of, rarely)
+	case strings.HasSuffix(c.Text, "whose shape may change"):
+		return "give the tensor the same shape in every iteration, or " + rarely
+	case isCall && strings.HasSuffix(c.Text, "with another argument each time"):
+		called, _, _ = strings.Cut(called, ", which ")
+		return fmt.Sprintf("call %s before the loop, for all iterations, or %s", called, rarely)
+	case c.Text == "may go on for ever":
+		return "let that loop count, as with for i := range n, or i += 16 up to a bound that it does not change"
+	case strings.Contains(c.Text, " in some iterations only"):
+		return "let an inner loop run from one test of the value to the next, or call it once before the loop"
+	case strings.HasPrefix(c.Text, "may divide by zero"):
+		return "divide by a constant, or on the device, or " + rarely
+	}
+	return "do it before the loop, or " + rarely
+}
+
 // partial returns what in n may fail although it did not in the iterations
 // before, or nil. always says that every iteration comes to n.
-func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Cause) {
-	if p.a.contained != nil && in != p.a.loop {
+func (p *host) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Cause) {
+	if p.Contained && in != p.Stmt {
 		return p.unlimited(n, in)
 	}
 	report := func(at ast.Node, format string, args ...any) {
@@ -26,7 +103,7 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 	same := func(list ...ast.Expr) bool {
 		return always && !slices.ContainsFunc(list, func(e ast.Expr) bool { return e != nil && !p.fixed(e) })
 	}
-	info := p.a.f.Info
+	info := p.f.Info
 	store := func(lhs ast.Expr) {
 		if ix, ok := ast.Unparen(lhs).(*ast.IndexExpr); ok && isMap(info.TypeOf(ix.X)) && !same(ix.X) {
 			report(ix, "stores in %s, which may be nil", types.ExprString(ix.X))
@@ -114,13 +191,13 @@ func (p *past) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 }
 
 // assigns checks that tensors which come round again keep their shapes.
-func (p *past) assigns(n *ast.AssignStmt, always bool, report func(ast.Node, string, ...any)) {
+func (p *host) assigns(n *ast.AssignStmt, always bool, report func(ast.Node, string, ...any)) {
 	for i, lhs := range n.Lhs {
 		id, ok := ast.Unparen(lhs).(*ast.Ident)
 		if !ok {
 			continue
 		}
-		v, _ := p.a.f.Info.ObjectOf(id).(*types.Var)
+		v, _ := p.f.Info.ObjectOf(id).(*types.Var)
 		if v != nil && !always && p.swaps(v, n, i) {
 			report(n, "may give %s another shape in some iterations", v.Name())
 			return
@@ -136,124 +213,4 @@ func isUnsigned(t types.Type) bool {
 func isNonzero(info *types.Info, e ast.Expr) bool {
 	v := info.Types[e].Value
 	return v != nil && constant.Sign(v) != 0
-}
-
-// inRange reports whether an index can't be out of range.
-func (p *past) inRange(e *ast.IndexExpr) bool {
-	info := p.a.f.Info
-	switch t := info.TypeOf(e.X).Underlying().(type) {
-	case *types.Map, *types.Signature:
-		return true
-	case *types.Array:
-		return info.Types[e.Index].Value != nil // else the compiler complains
-	case *types.Slice, *types.Basic:
-	default:
-		_ = t
-		return false
-	}
-	if !p.fixed(e.X) {
-		return false
-	}
-	switch index := ast.Unparen(e.Index).(type) {
-	case *ast.Ident:
-		v := info.ObjectOf(index)
-		return v != nil && p.bounded(v, e.X, e)
-	case *ast.BinaryExpr: // i % len(xs), in a loop that would have failed before if that were zero
-		id, ok := ast.Unparen(index.X).(*ast.Ident)
-		return ok && index.Op == token.REM && isLen(info, index.Y, e.X) && p.counts(info.ObjectOf(id))
-	}
-	return false
-}
-
-func isMap(t types.Type) bool { _, ok := t.Underlying().(*types.Map); return ok }
-
-// isLen reports whether e is len(x).
-func isLen(info *types.Info, e, x ast.Expr) bool {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok || len(call.Args) != 1 {
-		return false
-	}
-	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
-	if !ok {
-		return false
-	}
-	_, builtin := info.Uses[id].(*types.Builtin)
-	return builtin && id.Name == "len" && types.ExprString(call.Args[0]) == types.ExprString(x)
-}
-
-// bounded reports whether the loop variable v is an index of x at the place of
-// the index expression at.
-func (p *past) bounded(v types.Object, x ast.Expr, at *ast.IndexExpr) bool {
-	if !p.counts(v) {
-		return false
-	}
-	info := p.a.f.Info
-	for _, u := range p.a.units {
-		if !u.Stmt.IsLoop() {
-			continue
-		}
-		switch n := u.Stmt.Inner().(type) {
-		case *ast.RangeStmt:
-			if id, ok := n.Key.(*ast.Ident); ok && info.ObjectOf(id) == v {
-				return types.ExprString(n.X) == types.ExprString(x) || isLen(info, n.X, x)
-			}
-		case *ast.ForStmt:
-			conds := p.a.keep
-			if n.Cond != nil && (u.Stmt != p.a.loop || p.a.tests == nil) {
-				conds = plan.Conjuncts(n.Cond)
-			}
-			for _, c := range conds {
-				b, ok := ast.Unparen(c).(*ast.BinaryExpr)
-				if !ok || b.Op != token.LSS || !isLen(info, b.Y, x) {
-					continue
-				}
-				if id, ok := ast.Unparen(b.X).(*ast.Ident); ok && info.ObjectOf(id) == v {
-					// in the condition, what comes later is bounded
-					return at.Pos() < n.Cond.Pos() || c.End() <= at.Pos()
-				}
-			}
-		}
-	}
-	return false
-}
-
-// counts reports whether v only ever counts up from a number that is not
-// negative, in the head of a loop or by ones in all of the function.
-func (p *past) counts(v types.Object) bool {
-	info, ok := p.a.f.Info, false
-	for _, u := range p.a.units {
-		if lv, isVar := v.(*types.Var); !isVar || !writes(u.All(), lv) {
-			continue
-		}
-		switch n := u.Stmt.Inner().(type) {
-		case *ast.IncDecStmt:
-			if lv := v.(*types.Var); u.Whole || !p.carried(v) || !p.a.f.CountsUp(lv) {
-				return false
-			}
-			ok = true
-		case *ast.RangeStmt:
-			id, isID := n.Key.(*ast.Ident)
-			_, isMap := info.TypeOf(n.X).Underlying().(*types.Map)
-			_, isFunc := info.TypeOf(n.X).Underlying().(*types.Signature)
-			if !isID || info.ObjectOf(id) != v || isMap || isFunc || u.Whole {
-				return false
-			}
-			ok = true
-		case *ast.ForStmt:
-			init, isInit := n.Init.(*ast.AssignStmt)
-			post, isPost := n.Post.(*ast.IncDecStmt)
-			if !isInit || !isPost || post.Tok != token.INC || len(init.Lhs) != 1 || init.Tok != token.DEFINE || u.Whole {
-				return false
-			}
-			value := info.Types[init.Rhs[0]].Value
-			id, isID := post.X.(*ast.Ident)
-			if !isID || info.ObjectOf(id) != v || info.ObjectOf(init.Lhs[0].(*ast.Ident)) != v || value == nil || constant.Sign(value) < 0 {
-				return false
-			}
-			ok = true
-		default:
-			return false
-		}
-	}
-	return ok
 }

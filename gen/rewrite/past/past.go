@@ -1,0 +1,95 @@
+// Package past proves that what a loop does past an exit, until the exit is known, does no harm. An exit is where a
+// value decides whether the loop goes on.
+//
+//	for _, x := range xs {               for _, x := range xs {
+//		w = w.MulScalar(0.9)             	w = w.MulScalar(0.9)
+//		loss := w.Mul(x).Sum()           	if !later.Alike(x) {
+//		if loss.Item() < tol {           		if end, ok := later.Flush(); ok {
+//			return w                     			return end.w
+//		}                                		}
+//	}                                    	}
+//	                                     	loss := w.Mul(x).Sum()
+//	                                     	lossAt := later.Read(loss)
+//	                                     	if end, ok := later.BreakIf(func() bool { return lossAt.Item() < tol }, fitEnd{w}); ok {
+//	                                     		return end.w
+//	                                     	}
+//	                                     }
+//
+// When it is known which iteration ends the loop, some after it have begun. It has to be proved of these that
+//
+//   - what they change is given back: variables by the state, here fitEnd, and cells by the library. Memory that others
+//     can see never changes ahead of values;
+//   - they can't fail where the iterations before did not. An iteration makes the same calls on tensors of the same
+//     shapes, and what could fail on the host depends on nothing that changes. Alike compares a tensor from outside with
+//     that of the iteration before, and the loop waits if it has another shape. Floats finds out whether a tensor has
+//     floating-point numbers, which take any number as an operand. The first iteration never runs past an exit: there
+//     are few tests in it, or Alike says that it is the first;
+//   - they come to an end.
+//
+// What may wait for the outside, and other statements that run now, are no concern: exits are settled before them.
+//
+// [Prove] is the whole of it. To read on:
+//
+//   - loop is what is known of the loop: what runs in every iteration, what stays the same in all of them, what comes
+//     round from one to the next. What fields of variables are is in fields.go, what calls go by in values.go.
+//   - counting finds out which variables count, and are in the range of what they index: counting.go.
+//   - shapes finds out what is known of the shapes of tensors: shapes.go, and results.go for what calls return. It notes
+//     the tensors to compare.
+//   - floats finds out which tensors have floating-point numbers, and notes those that have to be asked: floats.go.
+//     guard.go says where an iteration compares and asks.
+//   - host finds out what may fail: host.go, and calls.go for calls. It is what Prove asks about each statement.
+//   - cells finds what has to be given back, and changes of memory that can't be: cells.go.
+//
+// Each embeds what it is based on, and is p in its methods. If Iterate runs each iteration, it drops a panic past the
+// end, and less has to be proved: contained.go.
+package past
+
+import (
+	"cmp"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// A Loop is one of which it has been decided what runs when.
+type Loop struct {
+	Stmt      *plan.Stmt          // the loop
+	Units     []*plan.Unit        // all that it consists of
+	Late      map[*plan.Unit]bool // what of Units comes later
+	Ahead     []*plan.Unit        // what of Units runs past the exits; of a late one, the operands of its reads
+	Exits     []*plan.Stmt        // in which values decide whether the loop goes on
+	GivesBack int                 // how many statements change memory that others can see, and that is given back
+	Contained bool                // Iterate runs each iteration
+}
+
+// A Proof is what makes a loop run past its exits without harm.
+type Proof struct {
+	Changed []*types.Var   // variables that the loop changes ahead of values, in source order
+	Cells   []plan.CellsOf // that the loop changes and that may not say so
+	Guard   *plan.Guard    // what each iteration compares; nil if there is no need
+}
+
+// A Harm is why a loop must not run past its exits.
+type Harm struct {
+	*plan.Reason
+	By *plan.Unit // does the harm, in some iterations only, and can run now instead; nil if that is no way out
+}
+
+// Prove returns the proof that l, a loop of f, may run past its exits, or the first harm that would do.
+func Prove(f *plan.Function, l *Loop) (*Proof, *Harm) {
+	p := newHost(newLoop(f, l))
+	for _, u := range l.Ahead {
+		if h := p.harm(u); h != nil {
+			return nil, h
+		}
+	}
+	c := &cells{loop: p.loop}
+	if r := cmp.Or(c.memory(), c.find(), p.unguarded()); r != nil {
+		return nil, &Harm{Reason: r}
+	}
+	proof := &Proof{Changed: p.written, Cells: c.found}
+	if !l.Contained || len(p.given) > 0 {
+		proof.Guard = p.guard()
+	}
+	return proof, nil
+}
