@@ -7,45 +7,17 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
-	"github.com/asyncgen/asyncgen/gen/rewrite/past"
 )
 
 // An attempt decides, for each statement of a loop, whether it runs ahead, as
 // written; later, when the values that it needs have arrived; or now, which is
 // as written with everything before it done first.
-type attempt struct {
-	f         *plan.Function
-	kernel    *directive
-	loop      *plan.Stmt
-	outermost *plan.Stmt // the loop that loop is in, or loop itself
+type attempt struct{ *obstacles }
 
-	whole map[*plan.Stmt]bool   // compound statements that are moved, or stay, with all that is in them
-	now   map[*plan.Stmt]refuse // the reason why a statement can't run later although it should
-	units []*plan.Unit
-	graph *plan.Graph
-	late  map[*plan.Unit]bool
-	by    map[*plan.Unit]plan.Step
-
-	counts bool                // see isCount
-	undone map[*plan.Stmt]bool // what changes memory of others ahead of values: see undo.go
-
-	// Of exits, see exit.go and contain.go.
-	valued    map[types.Object]bool // what gets values later, if the loop's own condition needs that
-	past      *past.Proof           // that what runs past the exits does no harm
-	harm      *plan.Reason          // why no value may decide later that the loop ends
-	contained *plan.Reason          // why it may only if Iterate runs each iteration
-	settled   []*plan.Stmt          // what runs now because it must not run past an exit
-}
-
-// refuse is why a statement must run now.
-type refuse struct {
-	plan.Reason
-	via  []plan.Related // how the need arose, first things first
-	read *plan.Read     // what it began with, or nil
-}
-
+// newAttempt returns an attempt at loop, a tree that is for nothing else.
 func newAttempt(f *plan.Function, kernel *directive, loop, outermost *plan.Stmt) *attempt {
-	return &attempt{f: f, kernel: kernel, loop: loop, outermost: outermost, whole: make(map[*plan.Stmt]bool), now: make(map[*plan.Stmt]refuse), undone: make(map[*plan.Stmt]bool)}
+	return &attempt{&obstacles{&schedule{target: &target{f: f, kernel: kernel, loop: loop, outermost: outermost},
+		whole: make(map[*plan.Stmt]bool), now: make(map[*plan.Stmt]refuse), undone: make(map[*plan.Stmt]bool)}}}
 }
 
 // plan returns the plan for the loop, or the remarks that refuse it.
@@ -58,19 +30,20 @@ func (a *attempt) plan() (*plan.Region, []plan.Remark) {
 		return nil, []plan.Remark{a.refusal(a.loop, r)}
 	}
 	if a.loop.Tests != nil && !a.isLate(a.loop.Bodies[0][0]) {
-		return nil, a.refusals()
+		return nil, report{a.schedule}.refusals()
 	}
 	if !a.gains() {
-		return nil, a.refusals()
+		return nil, report{a.schedule}.refusals()
 	}
 	a.gather()
-	r := a.region()
-	if s, why := a.undeclarable(r); s != nil {
+	l := &layout{a.schedule}
+	r := l.region()
+	if s, why := l.undeclarable(r); s != nil {
 		i := slices.IndexFunc(a.units, func(u *plan.Unit) bool { return u.Stmt == s })
 		a.stay(a.units[i], a.explain(a.units[i], why))
 		return a.plan()
 	}
-	if why := a.exitsOf(r); why != nil {
+	if why := l.exitsOf(r); why != nil {
 		a.giveUp(why)
 		return a.plan()
 	}
@@ -84,7 +57,7 @@ func (a *attempt) settle() {
 }
 
 // impossible finds what rules out the loop at once.
-func (a *attempt) impossible() *refuse {
+func (a *target) impossible() *refuse {
 	if g := a.f.Goto(); g != nil {
 		return &refuse{Reason: plan.Reason{Code: plan.Jumps, Cause: *g, Hint: "use loops and labelled break or continue"}}
 	}
@@ -172,7 +145,7 @@ func (a *attempt) round() (changed bool) {
 					}
 					// What that shows is the reason, not what this feeds; and if it runs in some iterations
 					// only, it is what runs now.
-					c := shown(a, root.Effects)
+					c := shown(a.target, root.Effects)
 					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: keepLocal(c)}}
 					if a.staySeldom(root, why) {
 						return true
@@ -198,7 +171,7 @@ func (a *attempt) round() (changed bool) {
 
 // ranged returns what to write where the head of the loop, u, ranges over memory that may be what a
 // value is put into, or "".
-func (a *attempt) ranged(u *plan.Unit) string {
+func (a *schedule) ranged(u *plan.Unit) string {
 	n, ok := u.Stmt.Inner().(*ast.RangeStmt)
 	step := a.by[u]
 	if !ok || !step.First.IsMemory() || !step.Second.IsMemory() || a.f.Variable(n.X) == nil {
@@ -223,7 +196,7 @@ func (a *attempt) passes(u *plan.Unit) bool {
 
 // rootWithoutValue returns the unit because of which u would have to run later, if none on the way
 // from there looks at a value: what it changes can be seen. Otherwise it returns nil.
-func (a *attempt) rootWithoutValue(u *plan.Unit) *plan.Unit {
+func (a *schedule) rootWithoutValue(u *plan.Unit) *plan.Unit {
 	for {
 		step, ok := a.by[u]
 		switch {
@@ -278,7 +251,7 @@ func (a *attempt) stayGuarded(u *plan.Unit, r refuse) (found bool) {
 
 // seenCounter returns that the head of the loop, u, changes a variable that others see, such as a deferred
 // function, and that this alone is why it would have to run later; or nil.
-func (a *attempt) seenCounter(u *plan.Unit) (first *plan.Cause) {
+func (a *schedule) seenCounter(u *plan.Unit) (first *plan.Cause) {
 	if _, reachedByValue := a.by[u]; reachedByValue || len(u.Reads) > 0 {
 		return nil
 	}
@@ -289,13 +262,6 @@ func (a *attempt) seenCounter(u *plan.Unit) (first *plan.Cause) {
 	}
 	return first
 }
-
-// stays reports whether u has been found to run now.
-func (a *attempt) stays(u *plan.Unit) bool { _, ok := a.now[u.Stmt]; return ok }
-
-// splits reports whether u is the head of a compound statement, which can
-// only go together with what it heads.
-func (a *attempt) splits(u *plan.Unit) bool { return u.Stmt.IsCompound() && !u.Whole }
 
 // stay makes u run now.
 func (a *attempt) stay(u *plan.Unit, r refuse) {
@@ -343,70 +309,8 @@ func (a *attempt) onlyFor(v *plan.Unit, obj types.Object) bool {
 	return true
 }
 
-// shows reports whether e, which is of s, changes what others than this
-// function can see, at the latest when it panics: then it may not run ahead of
-// what may panic.
-func (a *attempt) shows(e *plan.Effects, s *plan.Stmt) bool {
-	for l := range e.Writes {
-		if a.isShown(l) && !s.Declares[l.Obj] && !(l.IsMemory() && a.undone[s]) {
-			return true
-		}
-	}
-	return false
-}
-
-func (a *attempt) isShown(l plan.Loc) bool {
-	switch l.Kind {
-	case plan.Var, plan.Own:
-		return a.f.Visible(l.Obj)
-	}
-	return l.Kind == plan.World || l.IsMemory()
-}
-
 // runsAhead makes the part of u that does not come later run ahead although it changes what others
 // can see, and reports whether that can be.
 func (a *attempt) runsAhead(u *plan.Unit) bool {
 	return slices.ContainsFunc(a.kernel.steps, func(step *Step) bool { return step.ahead != nil && step.ahead(a, u) })
-}
-
-// exits reports whether s is a way out of the loop that is taken once at most:
-// a jump, or a call that does not return. What is put off is done before it.
-func (a *attempt) exits(s *plan.Stmt) bool {
-	if a.loop.IsCall {
-		return false
-	}
-	switch s.Inner().(type) {
-	case *ast.ReturnStmt:
-		return true
-	case *ast.BranchStmt:
-		return leavesLoop(a.loop, s)
-	}
-	return a.neverReturns(s)
-}
-
-// neverReturns reports whether s is a call that does not return.
-func (a *attempt) neverReturns(s *plan.Stmt) bool {
-	x, ok := s.Inner().(*ast.ExprStmt)
-	if !ok {
-		return false
-	}
-	call, ok := x.X.(*ast.CallExpr)
-	return ok && a.f.NeverReturns(call)
-}
-
-// leavesLoop reports whether the jump s ends loop without passing the end of it.
-func leavesLoop(loop, s *plan.Stmt) bool {
-	b := s.Inner().(*ast.BranchStmt)
-	if b.Label == nil {
-		return false
-	}
-	for p := s.Parent; p != nil; p = p.Parent {
-		if l, ok := p.Node.(*ast.LabeledStmt); ok && l.Label.Name == b.Label.Name {
-			return false
-		}
-		if p == loop {
-			return true
-		}
-	}
-	return true
 }

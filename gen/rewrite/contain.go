@@ -3,7 +3,6 @@ package rewrite
 import (
 	"go/ast"
 	"go/token"
-	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/asyncgen/asyncgen/gen/rewrite/past"
@@ -34,7 +33,7 @@ func (a *attempt) disproves() bool {
 }
 
 // pastExits is what the loop does past its exits, as far as it has been decided.
-func (a *attempt) pastExits() *past.Loop {
+func (a *schedule) pastExits() *past.Loop {
 	l := &past.Loop{Stmt: a.loop, Units: a.units, Late: a.late, Exits: a.loopExits(), GivesBack: len(a.undone), Contained: a.contained != nil}
 	for _, u := range a.units {
 		if !a.stays(u) && !a.exits(u.Stmt) {
@@ -76,7 +75,7 @@ func (a *attempt) contain(r *plan.Reason) {
 
 // isClosed reports whether control leaves an iteration of the loop at its end alone, or because of a value, or goes on
 // to the next: so the body can be a function.
-func (a *attempt) isClosed() bool {
+func (a *schedule) isClosed() bool {
 	if a.loop.Tests != nil {
 		return false
 	}
@@ -104,22 +103,8 @@ func (a *attempt) isClosed() bool {
 	return true
 }
 
-// here are the statements in the loop that do not come later.
-func (a *attempt) here() (all []*plan.Stmt) {
-	for _, u := range a.units {
-		switch {
-		case a.late[u]:
-		case u.Whole:
-			all = slices.AppendSeq(all, u.Stmt.All)
-		default:
-			all = append(all, u.Stmt)
-		}
-	}
-	return all
-}
-
 // breaksInside reports whether s, a break without a label, is one of something in the loop.
-func (a *attempt) breaksInside(s *plan.Stmt) bool {
+func (a *target) breaksInside(s *plan.Stmt) bool {
 	for p := s.Parent; p != nil && p != a.loop; p = p.Parent {
 		if isBreakable(p) {
 			return true
@@ -130,7 +115,7 @@ func (a *attempt) breaksInside(s *plan.Stmt) bool {
 
 // restartsHere are the jumps to the next iteration in statements that do not come later: they end the
 // function that an iteration is.
-func (a *attempt) restartsHere() (jumps []*ast.BranchStmt) {
+func (a *schedule) restartsHere() (jumps []*ast.BranchStmt) {
 	for _, s := range a.here() {
 		if s.Restarts(a.loop) {
 			jumps = append(jumps, s.Inner().(*ast.BranchStmt))

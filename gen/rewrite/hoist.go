@@ -56,21 +56,13 @@ func (p *planner) hoist(_ *attempt, loop, outermost *plan.Stmt) (*attempt, *plan
 	if len(onces) == 0 {
 		return nil, nil, nil
 	}
-	before := p.f.Hoisted
-	p.f.Hoisted = hoisted
-	for e := range before {
-		hoisted[e] = true
-	}
-	tree := p.f.Tree(loop.Node)
-	if loop == outermost {
-		outermost = tree
-	}
-	a := newAttempt(p.f, p.kernel, tree, outermost)
+	f := p.f.Hoisting(hoisted)
+	a := p.attempt(f, loop, outermost)
 	region, refused := a.plan()
 	if refused != nil {
-		p.f.Hoisted = before
 		return nil, nil, nil
 	}
+	p.use(f)
 	region.Onces = onces
 	return a, region, nil
 }

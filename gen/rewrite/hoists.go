@@ -14,7 +14,7 @@ import (
 
 // declare finds the variables that have to be declared before the groups of r, and divides groups
 // where that makes it unnecessary or possible.
-func (a *attempt) declare(r *plan.Region) {
+func (a *layout) declare(r *plan.Region) {
 	var groups []*plan.Group
 	for todo := r.Groups; len(todo) > 0; {
 		g := todo[0]
@@ -30,7 +30,7 @@ func (a *attempt) declare(r *plan.Region) {
 }
 
 // hoists finds the variables that a group declares and others use.
-func (a *attempt) hoists(g *plan.Group) {
+func (a *layout) hoists(g *plan.Group) {
 	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
 	for _, s := range g.Stmts {
 		needed := a.assignsToo(s, first.Pos())
@@ -52,14 +52,14 @@ func (a *attempt) hoists(g *plan.Group) {
 }
 
 // isHere reports whether s declares obj and gives it its value in its place, whatever else it does later.
-func (a *attempt) isHere(s *plan.Stmt, obj types.Object) bool {
+func (a *layout) isHere(s *plan.Stmt, obj types.Object) bool {
 	n, ok := s.Inner().(*ast.AssignStmt)
 	return ok && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool { return s.IsHere(e) && a.f.Info.Defs[e.(*ast.Ident)] == obj })
 }
 
 // assignsToo reports whether s declares variables and, with the same :=, assigns to one that is
 // declared before an entry which begins at pos: in the entry it would declare another one.
-func (a *attempt) assignsToo(s *plan.Stmt, pos token.Pos) bool {
+func (a *layout) assignsToo(s *plan.Stmt, pos token.Pos) bool {
 	n, ok := s.Inner().(*ast.AssignStmt)
 	return ok && n.Tok == token.DEFINE && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool {
 		obj := a.f.Info.Uses[e.(*ast.Ident)]
@@ -67,7 +67,7 @@ func (a *attempt) assignsToo(s *plan.Stmt, pos token.Pos) bool {
 	})
 }
 
-func (a *attempt) usedOutside(obj types.Object, from, to token.Pos) bool {
+func (a *layout) usedOutside(obj types.Object, from, to token.Pos) bool {
 	for id, o := range a.f.Info.Uses {
 		if o == obj && (id.Pos() < from || id.Pos() >= to) {
 			return true
@@ -79,7 +79,7 @@ func (a *attempt) usedOutside(obj types.Object, from, to token.Pos) bool {
 // divideGroup divides a group before a statement that declares what statements before it
 // have another of, and around one that only declares: that may as well stay where it is.
 // A group that ends iterations is the last of them, and declares nothing for others.
-func (a *attempt) divideGroup(g *plan.Group) (first, rest []*plan.Group, ok bool) {
+func (a *layout) divideGroup(g *plan.Group) (first, rest []*plan.Group, ok bool) {
 	part := func(stmts []*plan.Stmt) []*plan.Group {
 		if len(stmts) == 0 {
 			return nil
@@ -115,7 +115,7 @@ func onlyDeclares(s ast.Stmt) bool {
 }
 
 // namesakes returns the identifiers in stmts that have the name of v and mean something else.
-func (a *attempt) namesakes(v *types.Var, stmts []*plan.Stmt) (ids []*ast.Ident) {
+func (a *layout) namesakes(v *types.Var, stmts []*plan.Stmt) (ids []*ast.Ident) {
 	for _, s := range stmts {
 		ast.Inspect(s.Node, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok && id.Name == v.Name() && a.f.Info.ObjectOf(id) != v {
@@ -130,7 +130,7 @@ func (a *attempt) namesakes(v *types.Var, stmts []*plan.Stmt) (ids []*ast.Ident)
 // undeclarable finds a statement that declares a variable for others which can't be declared before
 // it, and why: it uses another of its name, of which it can have no copy, or its type can't be
 // written.
-func (a *attempt) undeclarable(r *plan.Region) (s *plan.Stmt, why plan.Reason) {
+func (a *layout) undeclarable(r *plan.Region) (s *plan.Stmt, why plan.Reason) {
 	for _, g := range r.Groups {
 		for _, v := range g.Hoists {
 			for _, s := range g.Stmts {
@@ -159,7 +159,7 @@ func inOperand(s *plan.Stmt, id *ast.Ident) bool {
 }
 
 // copied reports whether g has a copy of what id means, or makes one if nothing that runs later changes it.
-func (a *attempt) copied(g *plan.Group, id *ast.Ident) bool {
+func (a *layout) copied(g *plan.Group, id *ast.Ident) bool {
 	v, ok := a.f.Info.Uses[id].(*types.Var)
 	if !ok {
 		return false

@@ -22,7 +22,7 @@ import (
 
 // isThere reports whether call, which takes what cells of variables hold in u, can do so in front of u: a
 // call of the library on each of these variables has come before.
-func (a *attempt) isThere(u *plan.Unit, e ast.Expr) bool {
+func (a *obstacles) isThere(u *plan.Unit, e ast.Expr) bool {
 	if sel, ok := e.(*ast.SelectorExpr); ok {
 		return a.f.LeadsTo(a.f.Variable(sel.X), a.loop, u.Stmt)
 	}
@@ -31,28 +31,28 @@ func (a *attempt) isThere(u *plan.Unit, e ast.Expr) bool {
 }
 
 // isCellThere is isThere for a call.
-func (a *attempt) isCellThere(u *plan.Unit, call *ast.CallExpr) bool {
+func (a *obstacles) isCellThere(u *plan.Unit, call *ast.CallExpr) bool {
 	e := a.f.Effects(call)
 	if plan.FirstOf(e.Barrier, e.Waits, e.Ends, e.Leaves, e.Clock, e.Polls) != nil || len(e.Writes) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(a.operandsOf(call), func(e ast.Expr) bool {
+	return !slices.ContainsFunc(operandsOf(a.f, call), func(e ast.Expr) bool {
 		v := a.f.Variable(e)
 		return v == nil || a.f.Sets(v) > 1 || !a.usedBefore(v, u.Stmt)
 	})
 }
 
 // operandsOf are the receiver of call, if it is one of a method, and its arguments.
-func (a *attempt) operandsOf(call *ast.CallExpr) []ast.Expr {
+func operandsOf(f *plan.Function, call *ast.CallExpr) []ast.Expr {
 	operands := slices.Clone(call.Args)
-	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && a.f.Info.Selections[sel] != nil {
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && f.Info.Selections[sel] != nil {
 		operands = append(operands, sel.X)
 	}
 	return operands
 }
 
 // usedBefore reports whether each way to s comes to a call of the library with the operand v.
-func (a *attempt) usedBefore(v *types.Var, s *plan.Stmt) bool {
+func (a *obstacles) usedBefore(v *types.Var, s *plan.Stmt) bool {
 	for n := ast.Node(s.Node); n != nil; n = a.f.Parent(n) {
 		for _, before := range syntax.List(a.f.Parent(n)) {
 			if before.Pos() >= n.Pos() {
@@ -65,7 +65,7 @@ func (a *attempt) usedBefore(v *types.Var, s *plan.Stmt) bool {
 					return !found
 				}
 				_, _, known := a.f.Library(call)
-				found = known && a.f.AlwaysFirst(call, before) && slices.ContainsFunc(a.operandsOf(call), func(e ast.Expr) bool { return a.f.Variable(e) == v })
+				found = known && a.f.AlwaysFirst(call, before) && slices.ContainsFunc(operandsOf(a.f, call), func(e ast.Expr) bool { return a.f.Variable(e) == v })
 				return !found
 			})
 			if found {

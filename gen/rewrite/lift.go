@@ -28,7 +28,7 @@ var Lifted = &Rewrite{
 }
 
 // lift lets reads be taken out of functions that are called.
-func (p *planner) lift() { p.f.Lifts = true }
+func (p *planner) lift() { p.use(p.f.Lifting()) }
 
 // Divide decides what of f, which loops call, is done in its place and what
 // later. If f can't be divided, it returns what is in the way.
@@ -87,7 +87,7 @@ func (a *attempt) divide() (*plan.Lift, *plan.Cause) {
 		return nil, why
 	}
 	a.gather()
-	l := &plan.Lift{Function: a.f, Here: a.f.Here, Later: &plan.Later{}, Region: a.region(), Ahead: &plan.Effects{}, Late: &plan.Effects{}, Queued: &plan.Effects{}}
+	l := &plan.Lift{Function: a.f, Here: a.f.Here, Later: &plan.Later{}, Region: (&layout{a.schedule}).region(), Ahead: &plan.Effects{}, Late: &plan.Effects{}, Queued: &plan.Effects{}}
 	for _, g := range l.Region.Groups {
 		g.Later = l.Later
 		l.Once = l.Once || g.Returns && keeps(g)
@@ -123,7 +123,7 @@ func computesHere(s *plan.Stmt) bool {
 // mixedUp returns why what the function returns in its place can't be computed there, or nil:
 // values decide whether it is what is returned, or reads come before it, which the program would
 // make first.
-func (a *attempt) mixedUp() *plan.Cause {
+func (a *schedule) mixedUp() *plan.Cause {
 	if a.f.Here == nil {
 		return nil
 	}
@@ -151,14 +151,14 @@ func (a *attempt) mixedUp() *plan.Cause {
 }
 
 // undivided returns what in the function must wait in its place, or nil.
-func (a *attempt) undivided() *plan.Cause {
+func (a *schedule) undivided() *plan.Cause {
 	for _, u := range a.units {
 		if r, ok := a.now[u.Stmt]; ok {
 			c := r.Cause
 			switch {
 			case r.Code == plan.FeedsDevice && a.isReturn(u.Stmt) && len(u.Reads) == 0:
 				c.Text += " for what it returns, after it has looked at a value"
-			case r.Code == plan.FeedsDevice && a.isReturn(u.Stmt) && a.isBesideReads(u, c.Pos):
+			case r.Code == plan.FeedsDevice && a.isReturn(u.Stmt) && isBesideReads(u, c.Pos):
 				c.Text += " for one of its results, and another one is a value"
 			case r.Code == plan.FeedsDevice:
 				c.Text += ", which depends on a value"
@@ -173,7 +173,7 @@ func (a *attempt) undivided() *plan.Cause {
 }
 
 // isBesideReads reports whether u is a return of several results, and the one at pos needs none of its reads.
-func (a *attempt) isBesideReads(u *plan.Unit, pos token.Pos) bool {
+func isBesideReads(u *plan.Unit, pos token.Pos) bool {
 	for _, e := range u.Stmt.Inner().(*ast.ReturnStmt).Results {
 		if e.Pos() <= pos && pos < e.End() {
 			return !slices.ContainsFunc(u.Reads, func(r *plan.Read) bool { return e.Pos() <= r.Expr.Pos() && r.Expr.End() <= e.End() })
@@ -213,7 +213,7 @@ func results(l *plan.Lift) *plan.Cause {
 
 // isCount reports whether u, a statement of a function literal, changes variables of the function around it that have
 // nothing to do with tensors. Others that use them mostly print them, or change them when values have arrived.
-func (a *attempt) isCount(u *plan.Unit) bool {
+func (a *target) isCount(u *plan.Unit) bool {
 	if !a.counts || u.Stmt.IsCompound() || u.Effects.Enqueues != nil {
 		return false
 	}
@@ -226,7 +226,7 @@ func (a *attempt) isCount(u *plan.Unit) bool {
 }
 
 // isReturn reports whether s is a return of a function that is divided.
-func (a *attempt) isReturn(s *plan.Stmt) bool {
+func (a *target) isReturn(s *plan.Stmt) bool {
 	_, ok := s.Inner().(*ast.ReturnStmt)
 	return ok && a.loop.IsCall
 }
@@ -238,7 +238,7 @@ func isTail(s *plan.Stmt) bool {
 }
 
 // noReturn returns why u can't decide later whether the function returns, or nil.
-func (a *attempt) noReturn(u *plan.Unit) *plan.Reason {
+func noReturn(u *plan.Unit) *plan.Reason {
 	for _, jump := range plan.JumpsFrom(u.Stmt.Node) {
 		if _, ok := jump.(*ast.ReturnStmt); !ok || !isTail(u.Stmt) {
 			return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides with a value whether to go on"}}
@@ -249,7 +249,7 @@ func (a *attempt) noReturn(u *plan.Unit) *plan.Reason {
 
 // ends marks the entries of a function that is divided which are what it returns: those that
 // end with a return, and what is last in the body if a value may decide to return before, or there is no result.
-func (a *attempt) ends(g *plan.Group) {
+func (a *layout) ends(g *plan.Group) {
 	last := g.Stmts[len(g.Stmts)-1]
 	if a.isReturn(last) {
 		g.Returns = true
@@ -295,7 +295,7 @@ func restBefore(u *plan.Unit, r *plan.Read) *plan.Cause {
 
 // overtaken returns what u evaluates before it calls the function of r and must not after what that
 // puts into the backlog, or nil.
-func (a *attempt) overtaken(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
+func (a *obstacles) overtaken(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
 	if r.Lift == nil {
 		return nil
 	}

@@ -9,8 +9,11 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
+// obstacles are why statements can't run later.
+type obstacles struct{ *schedule }
+
 // obstacle returns why u can't run later, or nil if it can.
-func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
+func (a *obstacles) obstacle(u *plan.Unit) *plan.Reason {
 	e := u.Effects
 	if r := a.noExit(u); r != nil {
 		return r
@@ -58,7 +61,7 @@ func (a *attempt) obstacle(u *plan.Unit) *plan.Reason {
 }
 
 // takeNow says how to take what c, in u, asks a cell for.
-func (a *attempt) takeNow(u *plan.Unit, c plan.Cause) string {
+func (a *obstacles) takeNow(u *plan.Unit, c plan.Cause) string {
 	var call *ast.CallExpr // the innermost there that asks
 	ast.Inspect(u.Stmt.Node, func(n ast.Node) bool {
 		if n, ok := n.(*ast.CallExpr); ok && n.Pos() == c.Pos {
@@ -80,7 +83,7 @@ func (a *attempt) takeNow(u *plan.Unit, c plan.Cause) string {
 // carried returns why u can't set what it sets later, or nil: of a variable that
 // the head of a for statement declares, the next iteration has a copy, made
 // when the iteration ends.
-func (a *attempt) carried(u *plan.Unit) *plan.Reason {
+func (a *target) carried(u *plan.Unit) *plan.Reason {
 	for s := u.Stmt; s != a.loop; {
 		s = s.Loop()
 		if _, ok := s.Inner().(*ast.ForStmt); !ok {
@@ -103,7 +106,7 @@ func (a *attempt) carried(u *plan.Unit) *plan.Reason {
 
 // carrier returns the loop in the loop that can be put off whole where u, which is in it, can't
 // because its head declares what u sets; or nil.
-func (a *attempt) carrier(u *plan.Unit) *plan.Stmt {
+func (a *target) carrier(u *plan.Unit) *plan.Stmt {
 	inner := u.Stmt.Loop()
 	if u.Stmt == a.loop || inner == a.loop || a.carried(u) == nil {
 		return nil
@@ -117,9 +120,9 @@ func (a *attempt) carrier(u *plan.Unit) *plan.Stmt {
 
 // lastEntry reports whether u may be put off and nothing after it, in a loop
 // that has no other end: it would never run.
-func (a *attempt) lastEntry(u *plan.Unit) bool {
+func (a *obstacles) lastEntry(u *plan.Unit) bool {
 	for l := u.Stmt.Loop(); l != nil; l = l.Loop() {
-		if !l.IsBounded() && (u.Stmt.Parent != l || a.continues(l)) {
+		if !l.IsBounded() && (u.Stmt.Parent != l || continues(l)) {
 			return true
 		}
 	}
@@ -128,7 +131,7 @@ func (a *attempt) lastEntry(u *plan.Unit) bool {
 
 // continues reports whether some iterations of loop may end before the end of
 // its body.
-func (a *attempt) continues(loop *plan.Stmt) bool {
+func continues(loop *plan.Stmt) bool {
 	for s := range loop.All {
 		if b, ok := s.Inner().(*ast.BranchStmt); ok && b.Tok == token.CONTINUE {
 			return true
@@ -138,7 +141,7 @@ func (a *attempt) continues(loop *plan.Stmt) bool {
 }
 
 // entangled returns why the reads of u can't be taken before it, or nil.
-func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
+func (a *obstacles) entangled(u *plan.Unit) *plan.Reason {
 	for _, r := range u.Reads {
 		c := a.conditional(u, r)
 		if c == nil && r.Plain == nil {
@@ -163,7 +166,7 @@ func (a *attempt) entangled(u *plan.Unit) *plan.Reason {
 // conditional returns that the operand of r does not have one value, computed
 // whenever u runs, or nil if it does. Taking the Read of a variable costs
 // nothing and never fails, so it may be taken in vain.
-func (a *attempt) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
+func (a *obstacles) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
 	if r.Rows != nil || r.Fixed {
 		return nil // it may be taken in vain
 	}
@@ -191,7 +194,7 @@ func (a *attempt) conditional(u *plan.Unit, r *plan.Read) *plan.Cause {
 
 // before returns a call with effects in u that the program makes before it
 // evaluates the operand of r, or nil.
-func (a *attempt) before(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
+func (a *obstacles) before(u *plan.Unit, r *plan.Read) (found *plan.Cause) {
 	ast.Inspect(u.Stmt.Node, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || found != nil {
@@ -231,7 +234,7 @@ func (a *attempt) operands() (changed bool) {
 			continue
 		}
 		if a.shows(u.Ahead, u.Stmt) {
-			c := shown(a, u.Ahead)
+			c := shown(a.target, u.Ahead)
 			a.stay(u, a.explain(u, plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: keepLocal(c)}))
 			changed = true
 			continue
@@ -254,7 +257,7 @@ func (a *attempt) operands() (changed bool) {
 }
 
 // shown returns the first change in e that others can see.
-func shown(a *attempt, e *plan.Effects) (first plan.Cause) {
+func shown(a *target, e *plan.Effects) (first plan.Cause) {
 	for l, c := range e.Writes {
 		if !a.isShown(l) {
 			continue

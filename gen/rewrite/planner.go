@@ -63,7 +63,8 @@ func waits(remarks []plan.Remark) (n int) {
 
 // deferred plans what runs later in f as it stands.
 func deferred(f *plan.Function, kernel *directive) (*plan.Deferral, []plan.Remark) {
-	p := &planner{f: f, kernel: kernel, d: &plan.Deferral{Function: f, Window: unbounded, Ahead: kernel.Ahead, Refusals: make(map[ast.Stmt]plan.Code)}}
+	p := &planner{kernel: kernel, d: &plan.Deferral{Window: unbounded, Ahead: kernel.Ahead, Refusals: make(map[ast.Stmt]plan.Code)}}
+	p.use(f)
 	for _, step := range kernel.steps {
 		if step.begin != nil {
 			step.begin(p)
@@ -92,6 +93,9 @@ type planner struct {
 	d       *plan.Deferral
 	remarks []plan.Remark
 }
+
+// use goes on with f, which is the function with more allowed.
+func (p *planner) use(f *plan.Function) { p.f, p.d.Function = f, f }
 
 // statements looks for the outermost loops among list.
 func (p *planner) statements(list []ast.Stmt) {
@@ -163,9 +167,9 @@ func looksAtValues(loop *plan.Stmt) bool {
 }
 
 // loop tries one loop and, if it is refused, the loops directly in it. outermost
-// is the loop before which the backlog is made.
+// is the loop before which the backlog is made. Both are only looked at: each attempt makes a tree of its own.
 func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
-	a, region, refused := p.try(loop, outermost)
+	a, region, refused := p.try(p.f, loop, outermost)
 	if refused != nil {
 		if again, r := p.take(a, loop, outermost); again != nil {
 			a, region, refused = again, r, nil
@@ -184,7 +188,7 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 			g.Later = later
 		}
 		later.Regions = append(later.Regions, region)
-		p.remarks = append(p.remarks, a.applied(p.d.Window)...)
+		p.remarks = append(p.remarks, report{a.schedule}.applied(p.d.Window)...)
 		return
 	}
 	before := len(later.Regions)
@@ -214,18 +218,18 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 }
 
 // refusedHead is the remark that the head of s, a loop in the loop, waits.
-func (a *attempt) refusedHead(s *plan.Stmt) plan.Remark {
+func (a *target) refusedHead(s *plan.Stmt) plan.Remark {
 	head := *s
 	head.Bodies = nil
 	return a.refusal(&head, refuse{Reason: plan.Reason{Code: plan.LoopHeader,
 		Cause: plan.Cause{Pos: s.Node.Pos(), Text: "decides whether the loop goes on"}}})
 }
 
-// try plans for one loop. What is computed row by row in loops of it is
+// try plans for one loop of f, which is the planner's or allows more. What is computed row by row in loops of it is
 // computed together as far as these loops come later.
-func (p *planner) try(loop, outermost *plan.Stmt) (*attempt, *plan.Region, []plan.Remark) {
+func (p *planner) try(f *plan.Function, loop, outermost *plan.Stmt) (*attempt, *plan.Region, []plan.Remark) {
 	for apart := make(map[ast.Stmt]bool); ; {
-		a := newAttempt(p.f, p.kernel, loop, outermost)
+		a := p.attempt(f, loop, outermost)
 		batched := a.batch(apart)
 		region, refused := a.plan()
 		n := len(apart)
@@ -237,12 +241,16 @@ func (p *planner) try(loop, outermost *plan.Stmt) (*attempt, *plan.Region, []pla
 		if len(apart) == n {
 			return a, region, refused
 		}
-		fresh := p.f.Tree(loop.Node)
-		if outermost == loop {
-			outermost = fresh
-		}
-		loop = fresh
 	}
+}
+
+// attempt returns an attempt at loop, a loop of f, with a tree of its own.
+func (p *planner) attempt(f *plan.Function, loop, outermost *plan.Stmt) *attempt {
+	tree := f.Tree(loop.Node)
+	if outermost == loop {
+		outermost = tree
+	}
+	return newAttempt(f, p.kernel, tree, outermost)
 }
 
 // batch finds the outermost loops of a.loop in which everything that is computed and read is of

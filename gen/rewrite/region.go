@@ -9,178 +9,17 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// gains reports whether a wait goes away: whether a read is put off in a loop in which nothing else
-// makes every iteration wait for what has been queued, or for the tensor that is read. A statement that waits for other
-// tensors than that, as a call of a function that trains does, is one wait; the read would be another.
-func (a *attempt) gains() bool {
-	for _, u := range a.units {
-		if !a.late[u] || len(u.Reads) == 0 {
-			continue
-		}
-		loop := u.Stmt.Loop()
-		if u.Stmt == a.loop || slices.ContainsFunc(u.Reads, func(r *plan.Read) bool {
-			return !slices.ContainsFunc(a.units, func(w *plan.Unit) bool {
-				return a.spoils(w, loop) && (a.stays(w) || w.Stmt.Node.Pos() < u.Stmt.Node.Pos() && waitsFor(w, r))
-			})
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-// waitsFor reports whether u itself waits for the tensor of r.
-func waitsFor(u *plan.Unit, r *plan.Read) bool {
-	if r.Plain == nil || u.Effects.Waits == nil || u.Effects.Waits.Code == plan.WaitsInside {
-		return false
-	}
-	_, uses := u.Effects.Reads[plan.Loc{Kind: plan.Var, Obj: r.Plain}]
-	return uses
-}
-
-// spoils reports whether u makes every iteration of loop wait.
-func (a *attempt) spoils(u *plan.Unit, loop *plan.Stmt) bool {
-	if !u.Stmt.Within(loop) || a.exits(u.Stmt) {
-		return false
-	}
-	if !a.stays(u) && u.Effects.Waits == nil {
-		return false
-	}
-	return !isConditional(u.Stmt, loop)
-}
-
-// isConditional reports whether s runs only under a condition in an iteration of loop.
-func isConditional(s, loop *plan.Stmt) bool {
-	for s = s.Parent; s != nil && s != loop; s = s.Parent {
-		switch s.Inner().(type) {
-		case *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
-			return true
-		}
-	}
-	return false
-}
-
-// gather makes whole what reads better, or runs better, as one entry: a loop
-// on the host, a condition beside statements that need the same values.
-func (a *attempt) gather() {
-	for again := true; again; {
-		again = false
-		var visit func(s *plan.Stmt)
-		visit = func(s *plan.Stmt) {
-			for _, body := range s.Bodies {
-				for i, c := range body {
-					if again {
-						return
-					}
-					if !c.IsCompound() || a.whole[c] {
-						continue
-					}
-					if a.gathers(c, body[:i]) {
-						a.whole[c] = true
-						again = true
-						return
-					}
-					visit(c)
-				}
-			}
-		}
-		visit(a.loop)
-		if again {
-			a.settle()
-		}
-	}
-}
-
-// gathers reports whether the compound statement s becomes one entry; before
-// are the statements before it in its list.
-func (a *attempt) gathers(s *plan.Stmt, before []*plan.Stmt) bool {
-	e, reads := s.Deferred()
-	anyLate := false
-	for _, u := range a.units {
-		if u.Stmt.Within(s) {
-			if a.stays(u) {
-				return false
-			}
-			anyLate = anyLate || a.late[u]
-		}
-	}
-	if !anyLate || !a.movable(s, e) {
-		return false
-	}
-	if s.IsLoop() {
-		return true
-	}
-	if len(before) == 0 || !a.isLate(before[len(before)-1]) {
-		return false
-	}
-	known := a.readBefore(before)
-	for _, r := range reads {
-		if !known[r.Plain] {
-			return false
-		}
-	}
-	return true
-}
-
-func (a *attempt) isLate(s *plan.Stmt) bool {
-	for _, u := range a.units {
-		if u.Stmt == s {
-			return a.late[u]
-		}
-	}
-	return false
-}
-
-// readBefore returns the variables that the run of late statements at the end
-// of list reads.
-func (a *attempt) readBefore(list []*plan.Stmt) map[*types.Var]bool {
-	known := make(map[*types.Var]bool)
-	for _, s := range slices.Backward(list) {
-		if !a.isLate(s) {
-			break
-		}
-		_, reads := s.Deferred()
-		for _, r := range reads {
-			if r.Plain != nil {
-				known[r.Plain] = true
-			}
-		}
-	}
-	return known
-}
-
-// movable reports whether all of s may run later, although parts of it needn't.
-func (a *attempt) movable(s *plan.Stmt, e *plan.Effects) bool {
-	whole := &plan.Unit{Stmt: s, Whole: true, Effects: e, Ahead: &plan.Effects{}}
-	_, whole.Reads = s.Deferred()
-	if a.obstacle(whole) != nil || plan.Leaves(s.Node) != nil {
-		return false
-	}
-	for _, u := range a.units {
-		if u.Stmt.Within(s) || a.late[u] && len(u.Reads) == 0 {
-			continue
-		}
-		if a.late[u] {
-			if len(plan.Overtakes(e, u.Ahead, u, a.f.CanCopy)) > 0 {
-				return false
-			}
-			continue
-		}
-		if _, conflict := a.follows(whole, u, u.All()); conflict {
-			return false
-		}
-	}
-	return true
-}
+// A layout lays out a schedule: as regions, of groups that are entries of the backlog.
+type layout struct{ *schedule }
 
 // region lays out what has been decided.
-func (a *attempt) region() *plan.Region {
+func (a *layout) region() *plan.Region {
 	r := &plan.Region{Loop: a.loop, Endless: endless(a.loop), Flushed: make(map[*plan.Stmt]bool)}
 	if a.whole[a.loop] {
-		a.layout(r, []*plan.Stmt{a.loop})
+		a.list(r, []*plan.Stmt{a.loop})
 	} else {
 		for _, body := range a.loop.Bodies {
-			a.layout(r, body)
+			a.list(r, body)
 		}
 	}
 	for _, u := range a.units {
@@ -197,8 +36,8 @@ func (a *attempt) region() *plan.Region {
 	return r
 }
 
-// layout divides a list of statements into what stays and groups.
-func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
+// list divides a list of statements into what stays and groups.
+func (a *layout) list(r *plan.Region, list []*plan.Stmt) {
 	var g *plan.Group
 	for i, s := range list {
 		if a.isLate(s) && (!s.IsCompound() || a.whole[s]) {
@@ -224,7 +63,7 @@ func (a *attempt) layout(r *plan.Region, list []*plan.Stmt) {
 			continue
 		}
 		for _, body := range s.Bodies {
-			a.layout(r, body)
+			a.list(r, body)
 		}
 	}
 }
@@ -245,7 +84,7 @@ func onlyEnds(s *plan.Stmt) bool {
 // that has neither an entry in it nor work for the device does not ask. It is a
 // step of the iteration around it, as a call of a function with that loop
 // would be, and it may be so tight that asking takes longer than the rest.
-func (a *attempt) polls(r *plan.Region) {
+func (a *layout) polls(r *plan.Region) {
 	runs := make(map[*plan.Stmt]bool) // statements in an entry, or after a flush
 	for _, s := range r.Flushes {
 		runs[s] = true
@@ -304,7 +143,7 @@ func always(loop *plan.Stmt, runs map[*plan.Stmt]bool) bool {
 
 // separate reports whether s may not share an entry with the statements
 // before it: computing what it reads may fail, and they come first.
-func (a *attempt) separate(s *plan.Stmt) bool {
+func (a *layout) separate(s *plan.Stmt) bool {
 	_, reads := s.Deferred()
 	return slices.ContainsFunc(reads, func(r *plan.Read) bool {
 		return r.Plain == nil && !r.Fixed && (r.Rows == nil || !a.f.CannotFail(r.Rows.Count))
@@ -348,7 +187,7 @@ func breaks(loop, n ast.Node, inner bool) (found bool) {
 
 // copies finds the variables of which a group needs the value that they have
 // at its place, because the loop goes on to change them.
-func (a *attempt) copies(g *plan.Group) {
+func (a *layout) copies(g *plan.Group) {
 	first, last := g.Stmts[0].Node, g.Stmts[len(g.Stmts)-1].Node
 	byVar := make(map[*types.Var]*plan.Copy)
 	for _, s := range g.Stmts {
@@ -384,34 +223,4 @@ func (a *attempt) copies(g *plan.Group) {
 			return true
 		})
 	}
-}
-
-// changesAfter reports whether a statement that runs ahead may give v, the
-// same instance of it, another value after control has passed at.
-func (a *attempt) changesAfter(v *types.Var, at ast.Stmt) bool {
-	for _, u := range a.units {
-		if a.stays(u) || u.Stmt.Declares[v] {
-			continue
-		}
-		e := u.Effects
-		if a.late[u] {
-			e = u.Ahead
-		}
-		if _, ok := e.Writes[plan.Loc{Kind: plan.Var, Obj: v}]; !ok {
-			continue
-		}
-		if u.Stmt.Node.Pos() > at.Pos() || !a.loop.Node.Pos().IsValid() {
-			return true
-		}
-		if u.Stmt.IsLoop() && u.Stmt.Node.End() > at.Pos() {
-			return true
-		}
-		for l := u.Stmt.Loop(); l != nil; l = l.Loop() {
-			declaredIn := l.Node.Pos() <= v.Pos() && v.Pos() < l.Node.End()
-			if !declaredIn && at.Pos() < l.Node.End() {
-				return true // round the loop and there again
-			}
-		}
-	}
-	return false
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/asyncgen/asyncgen/gen/rewrite/rows"
 )
 
-func (a *attempt) position(pos token.Pos) token.Position { return a.f.Position(pos) }
+func (a *target) position(pos token.Pos) token.Position { return a.f.Position(pos) }
 
 // explain adds to a reason the way on which the need for u to run later came
 // about, and the read that it began with.
-func (a *attempt) explain(u *plan.Unit, r plan.Reason) refuse {
+func (a *schedule) explain(u *plan.Unit, r plan.Reason) refuse {
 	var via []plan.Related
 	var read *plan.Read
 	for w := u; ; {
@@ -49,7 +49,7 @@ func dependence(c plan.Conflict) string {
 }
 
 // refusal is the remark that the statement s, or the loop, stays as it is.
-func (a *attempt) refusal(s *plan.Stmt, r refuse) plan.Remark {
+func (a *target) refusal(s *plan.Stmt, r refuse) plan.Remark {
 	pos, what := s.Node.Pos(), "the loop waits for the device in every iteration"
 	if r.read == nil {
 		if _, reads := s.Total(); len(reads) > 0 {
@@ -71,8 +71,11 @@ func (a *attempt) refusal(s *plan.Stmt, r refuse) plan.Remark {
 	}
 }
 
+// A report says of a schedule what runs later, and why the rest does not.
+type report struct{ *schedule }
+
 // refusals are the remarks for a loop in which too much must run now.
-func (a *attempt) refusals() []plan.Remark {
+func (a report) refusals() []plan.Remark {
 	var rs []plan.Remark
 	for _, u := range a.units {
 		if r, ok := a.now[u.Stmt]; ok && a.matters(u) {
@@ -95,7 +98,7 @@ func (a *attempt) refusals() []plan.Remark {
 }
 
 // matters reports whether u makes an iteration wait.
-func (a *attempt) matters(u *plan.Unit) bool {
+func (a *schedule) matters(u *plan.Unit) bool {
 	loop := u.Stmt.Loop()
 	if loop == nil {
 		loop = a.loop
@@ -104,7 +107,7 @@ func (a *attempt) matters(u *plan.Unit) bool {
 }
 
 // applied are the remarks for a loop that is rewritten.
-func (a *attempt) applied(window int) []plan.Remark {
+func (a report) applied(window int) []plan.Remark {
 	var rs []plan.Remark
 	add := func(code plan.Code, rule string, pos token.Pos, message string) {
 		rs = append(rs, plan.Remark{Code: code, Rule: rule, Verdict: plan.Applied, Pos: a.position(pos), Function: a.f.Decl.Name.Name, Message: message})
@@ -118,7 +121,7 @@ func (a *attempt) applied(window int) []plan.Remark {
 			continue
 		}
 		if a.undone[u.Stmt] && !a.stays(u) && (!a.late[u] || len(u.Reads) > 0) {
-			if c := a.shownMemory(a.ahead(u)); c.Pos.IsValid() {
+			if c := shownMemory(aheadOf(u)); c.Pos.IsValid() {
 				add(Undone.Code, Undone.Name, c.Pos, "it "+c.Text+" "+Undone.Does)
 			}
 		}

@@ -26,7 +26,7 @@ import (
 //	                                                }
 
 // joinReturns makes one way of the returns in x. One alone gains where the test has what its result is made of.
-func (a *attempt) joinReturns(r *plan.Region, x *plan.Exits) {
+func (a *layout) joinReturns(r *plan.Region, x *plan.Exits) {
 	var ways []*plan.Way
 	results := a.f.Results()
 	for _, w := range x.Ways {
@@ -90,7 +90,7 @@ func (a *attempt) joinReturns(r *plan.Region, x *plan.Exits) {
 }
 
 // constant reports whether result i of each of ways is a literal, the same in all returns of a group.
-func (a *attempt) constant(r *plan.Region, ways []*plan.Way, i int) bool {
+func (a *layout) constant(r *plan.Region, ways []*plan.Way, i int) bool {
 	for _, g := range r.Groups {
 		text := ""
 		for jump, w := range g.Jumps {
@@ -138,7 +138,7 @@ func isMadeIn(w *plan.Way, e ast.Expr) (found bool) {
 
 // tellable reports whether the tests can compute result i of each of ways. It notes the names of variables that have to
 // be copied for that.
-func (a *attempt) tellable(r *plan.Region, ways []*plan.Way, i int, copied map[*ast.Ident]*plan.Group) bool {
+func (a *layout) tellable(r *plan.Region, ways []*plan.Way, i int, copied map[*ast.Ident]*plan.Group) bool {
 	copies := make(map[*ast.Ident]*plan.Group)
 	for _, g := range r.Groups {
 		for jump, w := range g.Jumps {
@@ -153,7 +153,7 @@ func (a *attempt) tellable(r *plan.Region, ways []*plan.Way, i int, copied map[*
 
 // tells reports whether the test of g can compute e, a result of a return that it decides on: that does nothing but
 // compute on the host, and needs nothing that runs ahead but variables, of which a copy will do.
-func (a *attempt) tells(g *plan.Group, e ast.Expr, copied map[*ast.Ident]*plan.Group) bool {
+func (a *layout) tells(g *plan.Group, e ast.Expr, copied map[*ast.Ident]*plan.Group) bool {
 	does := a.f.Effects(e)
 	if plan.FirstOf(does.Enqueues, does.Waits, does.Barrier, does.Clock, does.Polls, does.Stamps, does.Leaves, does.Ends, does.Unsafe) != nil || len(does.Writes) > 0 {
 		return false

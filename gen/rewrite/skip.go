@@ -57,7 +57,7 @@ func isSkipped(s *plan.Stmt, v *plan.Unit) bool {
 
 // skipping returns the statement that comes later and may go on to the next
 // iteration before u, or nil.
-func (a *attempt) skipping(u *plan.Unit) *plan.Stmt {
+func (a *schedule) skipping(u *plan.Unit) *plan.Stmt {
 	for _, w := range a.units {
 		if w.Whole && !a.stays(w) && w.Stmt != u.Stmt && cuts(w.Stmt) && isSkipped(w.Stmt, u) {
 			return w.Stmt
@@ -68,7 +68,7 @@ func (a *attempt) skipping(u *plan.Unit) *plan.Stmt {
 
 // skipped returns why r, a read of u, can't be taken before a statement that may
 // skip u, or nil. The operand must be a variable that has its value before that.
-func (a *attempt) skipped(u *plan.Unit, r *plan.Read) *plan.Cause {
+func (a *obstacles) skipped(u *plan.Unit, r *plan.Read) *plan.Cause {
 	s := a.skipping(u)
 	if s == nil {
 		return nil

@@ -24,16 +24,11 @@ func (p *planner) take(a *attempt, loop, outermost *plan.Stmt) (*attempt, *plan.
 	if len(fields) == 0 {
 		return nil, nil
 	}
-	p.f.Takes = make(map[ast.Expr]bool)
+	takes := make(map[ast.Expr]bool)
 	for _, e := range fields {
-		p.f.Takes[e] = true
+		takes[e] = true
 	}
-	fresh := p.f.Tree(loop.Node)
-	if outermost == loop {
-		outermost = fresh
-	}
-	again, region, refused := p.try(fresh, outermost)
-	p.f.Takes = nil
+	again, region, refused := p.try(p.f.Taking(takes), loop, outermost)
 	if refused != nil {
 		return nil, nil
 	}

@@ -8,7 +8,7 @@ import (
 
 // timing refuses a loop in which readings of the clock reach anything but the
 // text of a print: what they measure would be another thing.
-func (a *attempt) timing() *refuse {
+func (a *target) timing() *refuse {
 	clock := make(map[types.Object]bool) // variables with readings in them
 	tainted := func(s *plan.Stmt) (plan.Cause, bool) {
 		if s.Head.Clock != nil {
@@ -47,7 +47,7 @@ func (a *attempt) timing() *refuse {
 
 // onlyShown reports whether what s computes is printed, or kept in variables
 // of the loop.
-func (a *attempt) onlyShown(s *plan.Stmt) bool {
+func (a *target) onlyShown(s *plan.Stmt) bool {
 	if s.IsCompound() {
 		return false
 	}

@@ -64,7 +64,7 @@ func (a *attempt) followsValue(u *plan.Unit) bool {
 }
 
 // undoes returns the memory that the loop changes ahead of values.
-func (a *attempt) undoes() (all []plan.Place) {
+func (a *layout) undoes() (all []plan.Place) {
 	for _, u := range a.units {
 		if !a.undone[u.Stmt] || a.stays(u) || a.late[u] && len(u.Reads) == 0 {
 			continue
@@ -81,7 +81,7 @@ func (a *attempt) undoes() (all []plan.Place) {
 }
 
 // shownMemory returns the first change of memory in e that others can see.
-func (a *attempt) shownMemory(e *plan.Effects) (first plan.Cause) {
+func shownMemory(e *plan.Effects) (first plan.Cause) {
 	for l, c := range e.Writes {
 		if l.IsMemory() && (!first.Pos.IsValid() || c.Pos < first.Pos || c.Pos == first.Pos && c.Text < first.Text) {
 			first = c
@@ -90,8 +90,8 @@ func (a *attempt) shownMemory(e *plan.Effects) (first plan.Cause) {
 	return first
 }
 
-// ahead are the effects of what of u runs in its place, if not all of it comes later.
-func (a *attempt) ahead(u *plan.Unit) *plan.Effects {
+// aheadOf are the effects of what of u runs in its place, if not all of it comes later.
+func aheadOf(u *plan.Unit) *plan.Effects {
 	if len(u.Reads) > 0 {
 		return u.Ahead
 	}
@@ -100,9 +100,9 @@ func (a *attempt) ahead(u *plan.Unit) *plan.Effects {
 
 // changedBy returns the memory that others can see and that u changes in its place. It is not ok if
 // some of that can't be named before the loop, or is not memory.
-func (a *attempt) changedBy(u *plan.Unit) (places []plan.Place, ok bool) {
+func (a *schedule) changedBy(u *plan.Unit) (places []plan.Place, ok bool) {
 	c := &changes{a: a, changed: &plan.Effects{}, ok: true}
-	for l, cause := range a.ahead(u).Writes {
+	for l, cause := range aheadOf(u).Writes {
 		if !a.isShown(l) || u.Stmt.Declares[l.Obj] {
 			continue
 		}
@@ -128,7 +128,7 @@ func (a *attempt) changedBy(u *plan.Unit) (places []plan.Place, ok bool) {
 
 // A changes looks for all places at which something changes memory.
 type changes struct {
-	a       *attempt
+	a       *schedule
 	changed *plan.Effects // what there is to find
 	places  []plan.Place
 	ok      bool // all of it can be named

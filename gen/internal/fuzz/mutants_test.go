@@ -46,10 +46,11 @@ const (
 	summaries = "gen/internal/plan/analysis.go"
 	variants  = "gen/internal/plan/lift.go"
 	attempts  = "gen/rewrite/attempt.go"
+	schedule  = "gen/rewrite/schedule.go"
 	obstacles = "gen/rewrite/obstacles.go"
 	region    = "gen/rewrite/region.go"
 	namer     = "gen/rewrite/naming/reads.go"
-	exits     = "gen/rewrite/exit.go"
+	ways      = "gen/rewrite/ways.go"
 	pastCells = "gen/rewrite/past/cells.go"
 	hoist     = "gen/rewrite/hoist.go"
 	lift      = "gen/rewrite/lift.go"
@@ -131,16 +132,16 @@ var mutants = []mutant{
 	// The rewrites.
 	{name: "what others see may run ahead", by: "shows", file: attempts,
 		old: "len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt) || ", new: "len(u.Reads) > 0 || "},
-	{name: "nobody sees memory", by: "shows", file: attempts, old: "\treturn l.Kind == plan.World || l.IsMemory()\n", new: "\treturn l.Kind == plan.World\n"},
+	{name: "nobody sees memory", by: "shows", file: schedule, old: "\treturn l.Kind == plan.World || l.IsMemory()\n", new: "\treturn l.Kind == plan.World\n"},
 	{name: "operands are computed whether they are needed or not", by: "conditions", file: obstacles,
 		old: "\t\tc := a.conditional(u, r)\n", new: "\t\tvar c *plan.Cause\n"},
 	{name: "operands need nothing that is put off", by: "lengths", file: obstacles,
 		old: "\t\tif !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 && u.Stmt.Here == nil {\n\t\t\tcontinue\n\t\t}\n\t\tif c := plan.FirstOf(", new: "\t\tif true {\n\t\t\tcontinue\n\t\t}\n\t\tif c := plan.FirstOf("},
 	{name: "nothing is copied", by: "counts", file: region,
 		old: "first.Pos() <= v.Pos() && v.Pos() < last.End() || !a.changesAfter(v, first) {", new: "first != nil || last != nil {"},
-	{name: "variables change only further down", by: "round", file: region,
+	{name: "variables change only further down", by: "round", file: schedule,
 		old: "\t\t\tif !declaredIn && at.Pos() < l.Node.End() {", new: "\t\t\tif false && !declaredIn && at.Pos() < l.Node.End() {"},
-	{name: "variables change only in the next iteration", by: "counts", file: region,
+	{name: "variables change only in the next iteration", by: "counts", file: schedule,
 		old: "\t\tif u.Stmt.Node.Pos() > at.Pos() || !a.loop.Node.Pos().IsValid() {\n\t\t\treturn true\n\t\t}\n", new: ""},
 	{name: "computed operands share an entry with what comes before", by: "mistakes", file: region,
 		old: "\t\treturn r.Plain == nil && !r.Fixed && (r.Rows", new: "\t\treturn false && !r.Fixed && (r.Rows"},
@@ -152,9 +153,9 @@ var mutants = []mutant{
 		old: "\t\t\tif s.Within(l) {\n\t\t\t\treturn false\n\t\t\t}\n", new: "\t\t\t_ = l\n"},
 
 	// Loops that values end, values that stay the same, functions that wait.
-	{name: "variables are not given back after a break", by: "exits", file: exits,
+	{name: "variables are not given back after a break", by: "exits", file: ways,
 		old: "\t\t\tif a.f.LiveAfter(v, a.loop.Node) {\n", new: "\t\t\tif false {\n"},
-	{name: "a return gives what variables hold by then", by: "returns", file: exits,
+	{name: "a return gives what variables hold by then", by: "returns", file: ways,
 		old: "\t\t\tcase inside || slices.Contains(a.past.Changed, v):\n", new: "\t\t\tcase inside:\n"},
 	{name: "nothing comes round again", by: "comes-round", file: "gen/internal/plan/exit.go",
 		old: "\t\t\treturn true // it comes round again\n", new: "\t\t\tcontinue\n"},

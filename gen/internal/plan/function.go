@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/facts"
@@ -136,6 +137,28 @@ func (f *Function) HasLiterals() bool {
 		}
 	}
 	return false
+}
+
+// Lifting returns f with [Function.Lifts]. It shares all facts with f, as do the next two.
+func (f *Function) Lifting() *Function {
+	g := *f
+	g.Lifts = true
+	return &g
+}
+
+// Hoisting returns f with reads in [Function.Hoisted], besides those that are there.
+func (f *Function) Hoisting(reads map[ast.Expr]bool) *Function {
+	g := *f
+	g.Hoisted = maps.Clone(reads)
+	maps.Copy(g.Hoisted, f.Hoisted)
+	return &g
+}
+
+// Taking returns f with the fields in [Function.Takes].
+func (f *Function) Taking(fields map[ast.Expr]bool) *Function {
+	g := *f
+	g.Takes = fields
+	return &g
 }
 
 // Again returns the facts about f anew, with [Function.Counts].

@@ -75,7 +75,8 @@ type Harm struct {
 	By *plan.Unit // does the harm, in some iterations only, and can run now instead; nil if that is no way out
 }
 
-// Prove returns the proof that l, a loop of f, may run past its exits, or the first harm that would do.
+// Prove returns the proof that l, a loop of f, may run past its exits, or the first harm that would do. It changes
+// nothing of l.
 func Prove(f *plan.Function, l *Loop) (*Proof, *Harm) {
 	p := newHost(newLoop(f, l))
 	for _, u := range l.Ahead {
