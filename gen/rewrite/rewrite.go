@@ -1,12 +1,3 @@
-// Package rewrite decides what of a function runs later. A [Rewrite] is a
-// pattern with a name; what they all have in common, putting statements off
-// until the values that they look at have arrived, is in planner.go and attempt.go.
-//
-// Stages that stand alone are packages below this one. Before a function is planned once more, plain and numbers write
-// it in another form. While it is planned, rows takes rows of tensors together. When it is, naming gives the names.
-//
-// The package changes no text: its result is a plan, or the reasons why there
-// is none.
 package rewrite
 
 import (
