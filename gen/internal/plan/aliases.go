@@ -165,6 +165,10 @@ func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 		id, ok := ast.Unparen(e.X).(*ast.Ident)
 		return ok && f.variable(id) == v
 	case *ast.CallExpr:
+		if f.Info.Types[e.Fun].IsType() {
+			_, ofString := f.Info.TypeOf(e.Args[0]).Underlying().(*types.Basic)
+			return ofString || f.isNew(e.Args[0], v)
+		}
 		switch f.builtin(e) {
 		case "make", "new":
 			return true

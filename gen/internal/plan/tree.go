@@ -197,7 +197,7 @@ func (f *Function) stmt(n ast.Stmt, parent *Stmt) *Stmt {
 		s.declare(n.Init)
 		s.Bodies = [][]*Stmt{f.list(n.Body.List, s)}
 	case *ast.RangeStmt:
-		s.begin(w, n.X)
+		s.begin(w, f.rangesOver(n))
 		w.rangeSteps(n)
 		if n.Tok == token.DEFINE {
 			s.declareExprs(n.Key, n.Value)

@@ -98,7 +98,7 @@ func (w *walker) stmt(s ast.Stmt) {
 		w.stmt(s.Post)
 		w.stmt(s.Body)
 	case *ast.RangeStmt:
-		w.expr(s.X)
+		w.expr(w.f.rangesOver(s))
 		w.rangeSteps(s)
 		w.stmt(s.Body)
 	case *ast.SwitchStmt:
@@ -180,6 +180,29 @@ func (w *walker) assign(s *ast.AssignStmt) {
 		}
 		w.store(lhs)
 	}
+}
+
+// rangesOver returns the range expression of s, or nil if it is not evaluated: an array of which only the length is used.
+func (f *Function) rangesOver(s *ast.RangeStmt) ast.Expr {
+	t := f.Info.TypeOf(s.X)
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if _, ok := t.Underlying().(*types.Array); ok && s.Value == nil && isPath(s.X) {
+		return nil
+	}
+	return s.X
+}
+
+// isPath reports whether e is a variable, or a field of one.
+func isPath(e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return true
+	case *ast.SelectorExpr:
+		return isPath(e.X)
+	}
+	return false
 }
 
 // rangeSteps walks what a range statement does in each iteration for itself.

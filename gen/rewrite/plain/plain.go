@@ -1,5 +1,5 @@
 // Package plain writes the loops of a function in plain form, in which they can be planned part by part: what comes
-// after a continue is in the if then, and each assignment is of one thing.
+// after a continue is in the if then, each assignment is of one thing, and conditions are taken apart.
 package plain
 
 import (
@@ -23,8 +23,12 @@ import (
 //
 //	sum, n = 0, 0         to     sum = 0; n = 0
 //
+//	if i%8 == 7 && x.Max().Item() > most {     to     if i%8 == 7 { if x.Max().Item() > most {
+//
+//	if y := x.Sum(); y.Item() > most {         to     { y := x.Sum(); if y.Item() > most {
+//
 // What comes after a continue is in the if then, so that it is known to run seldom, or by which value it is chosen.
-// Of an assignment one half may come later than the other.
+// Of an assignment one half may come later than the other. What a condition reads is computed at a place of its own.
 var Rewrite = &plan.Rewrite{
 	Name: "plain-form",
 	Code: plan.PlainForm,
@@ -192,6 +196,10 @@ func (w *writer) split(body *ast.BlockStmt) {
 
 func (w *writer) splitIn(list []ast.Stmt) {
 	for _, s := range list {
+		if n, ok := s.(*ast.IfStmt); ok {
+			w.condition(n)
+			continue
+		}
 		a, ok := s.(*ast.AssignStmt)
 		if !ok || a.Tok != token.ASSIGN || len(a.Lhs) < 2 || len(a.Lhs) != len(a.Rhs) || !w.isApart(a) {
 			continue
@@ -203,6 +211,52 @@ func (w *writer) splitIn(list []ast.Stmt) {
 		w.edit(a.Pos(), a.End(), strings.Join(parts, "; "))
 		w.at = append(w.at, a)
 	}
+}
+
+// condition takes the head of n apart: the tensor that it defines, and what it asks before it reads.
+func (w *writer) condition(n *ast.IfStmt) {
+	if len(n.Body.List) > 0 && isContinue(n.Body.List[len(n.Body.List)-1]) {
+		return // see nest
+	}
+	parts := plan.Conjuncts(n.Cond)
+	first := slices.IndexFunc(parts, w.reads)
+	defines := w.definesTensor(n.Init) && first >= 0
+	divides := n.Else == nil && first > 0 && parts[0].Pos() == n.Cond.Pos() && strings.TrimSpace(w.f.Text(parts[first-1].End(), parts[first].Pos())) == "&&"
+	if defines {
+		w.edit(n.Pos(), n.Init.Pos(), "{ ")
+		w.edit(n.Init.End(), n.Cond.Pos(), "; if ")
+	}
+	closing := ""
+	if divides {
+		w.edit(parts[first-1].End(), parts[first].Pos(), " { if ")
+		closing += " }"
+	}
+	if defines {
+		closing += " }"
+	}
+	if closing != "" {
+		w.edit(n.End(), n.End(), closing)
+		w.at = append(w.at, n)
+	}
+}
+
+// definesTensor reports whether s defines one variable, a tensor.
+func (w *writer) definesTensor(s ast.Stmt) bool {
+	a, ok := s.(*ast.AssignStmt)
+	return ok && a.Tok == token.DEFINE && len(a.Lhs) == 1 && w.f.Analysis.API.IsTensor(w.f.Info.TypeOf(a.Lhs[0]))
+}
+
+// reads reports whether e waits for a value.
+func (w *writer) reads(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			_, api, ok := w.f.Library(call)
+			found = found || ok && api.Waits()
+		}
+		_, isLit := n.(*ast.FuncLit)
+		return !found && !isLit
+	})
+	return found
 }
 
 // isApart reports whether variables, or fields of one variable, get constants, and values of other variables.

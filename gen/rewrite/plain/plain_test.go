@@ -30,13 +30,21 @@ var loops = []struct {
 	{name: "in turn", loop: `n, i = i, n`},
 	{name: "computed", loop: `sum, n = s+1, 0`},
 	{name: "an inner block", loop: `if i > 1 { sum, n = 0, 0 }`, plain: `if i > 1 { sum = 0; n = 0 }`, made: 1},
+	{name: "asks first", loop: `if i%8 == 7 && x.Sum().Item() > s { n++ }`, plain: `if i%8 == 7 { if x.Sum().Item() > s { n++ } }`, made: 1},
+	{name: "asks twice first", loop: `if i > 1 && i < 7 && x.Sum().Item() > s && n > 0 { n++ }`, plain: `if i > 1 && i < 7 { if x.Sum().Item() > s && n > 0 { n++ } }`, made: 1},
+	{name: "reads first", loop: `if x.Sum().Item() > s && i > 1 { n++ }`},
+	{name: "asks, or else", loop: `if i%8 == 7 && x.Sum().Item() > s { n++ } else { n-- }`},
+	{name: "in parentheses", loop: `if (i > 1 && x.Sum().Item() > s) { n++ }`},
+	{name: "defines a tensor", loop: `if y := x.Sum(); y.Item() > s { n++ } else { n-- }`, plain: `{ y := x.Sum(); if y.Item() > s { n++ } else { n-- } }`, made: 1},
+	{name: "defines a tensor and asks", loop: `if y := x.Sum(); i > 1 && y.Item() > s { n++ }`, plain: `{ y := x.Sum(); if i > 1 { if y.Item() > s { n++ } } }`, made: 1},
+	{name: "defines a number", loop: `if y := x.Sum().Item(); y > s { n++ }`},
 	{name: "defined", loop: `a, b := 0, 0; _, _ = a, b`},
 }
 
 func TestForm(t *testing.T) {
 	source := []string{"type fields struct { sum float64; n int; ok bool }"}
 	for i, row := range loops {
-		source = append(source, fmt.Sprintf("func f%d(i int, s float64, f, g *fields) (sum float64, n int) {\n"+
+		source = append(source, fmt.Sprintf("func f%d(i int, s float64, x *tensor.Tensor, f, g *fields) (sum float64, n int) {\n"+
 			"\tfor range 9 {\n\t\t%s\n\t}\n\treturn sum, n\n}", i, row.loop))
 	}
 	for i, f := range gentest.Functions(t, source...) {
