@@ -46,6 +46,15 @@ var loops = []struct{ name, body, proof, harm, contained string }{
 	{name: "another shape in some iterations", body: `if i > 9 { w = x }; w = w.Neg()`, harm: `may give w another shape in some iterations, now`, contained: `w`},
 	{name: "a function", body: `w = half(w)`, proof: `w`, contained: `w`},
 	{name: "a function that may fail", body: `w = w.Mul(pick(xs, i))`, harm: `calls pick, which may fail, with another argument each time`, contained: `calls w.Mul with a tensor whose shape may change`},
+	{name: "two results", body: `w, _ = both(w)`, proof: `w, alike w`, contained: `w, alike w`},
+	{name: "two results, used", body: `_, v := both(w); w = v.MatMul(w)`, proof: `w v, alike w`, contained: `w v, alike w`},
+	{name: "set before it is used", body: `w, _ = both(w); w = w.MatMul(w)`, proof: `w, alike w`, contained: `w, alike w`},
+	{name: "used, and set by what may be anything", body: `v := w.MatMul(w); w, _ = both(v)`, proof: `w v, alike w`, contained: `w v, alike w`},
+	{name: "set before it is used in an inner loop", body: `for range 2 { v := w.MatMul(w); w, _ = both(v) }`, proof: `w v, alike w`, contained: `w v, alike w`},
+	{name: "a literal", body: `get := func() *tensor.Tensor { return w.MatMul(w) }; w = get()`, harm: `calls w.Sum with a tensor whose shape may change`, contained: `w get, alike w`},
+	{name: "a literal with another index", body: `get := func() float64 { return m.rates[i] }; rate = get()`, harm: `calls get, which may fail, with another argument each time`, contained: `rate get`},
+	{name: "makes a slice as long as another", body: `mine := make([]float64, len(xs)); _ = mine; xs = append(xs, w)`, harm: `makes something of a size that may be wrong`, contained: `xs mine`},
+	{name: "a struct of tensors", body: `p := pair{w, x}; p = turned(p); w = p.a`, harm: `calls turned with a tensor whose shape may change`, contained: `calls turned, which may fail, with another argument each time`},
 	{name: "a cell", body: `m.at.Set(w)`, proof: `m.at by the library`, contained: `m.at by the library`},
 	{name: "another cell", body: `cells[i].Set(w)`, harm: `may index beyond the end of cells`, contained: `calls cells[i].Set, which changes a cell that can't be named before the loop, and that may not say so itself`},
 	{name: "memory", body: `rates[0]++`, harm: `changes rates[0]`, contained: `changes rates[0]`},
@@ -58,12 +67,15 @@ func TestProve(t *testing.T) {
 	source := []string{"type model struct{ w *tensor.Tensor; rates []float64; at tensor.Cell }\n" +
 		"func half(x *tensor.Tensor) *tensor.Tensor { return x.MulScalar(0.5) }\n" +
 		"func wait(x *tensor.Tensor) float64 { return x.Item() }\n" +
+		"func both(x *tensor.Tensor) (a, b *tensor.Tensor) { if x.Rank() > 1 { return x.Row(0), x }; return x, x.Row(0) }\n" +
+		"type pair struct{ a, b *tensor.Tensor }\n" +
+		"func turned(p pair) pair { return pair{p.b, p.a} }\n" +
 		"func pick(xs []*tensor.Tensor, i int) *tensor.Tensor { return xs[i] }"}
 	for i, row := range loops {
 		source = append(source, fmt.Sprintf("func f%d(w *tensor.Tensor, xs []*tensor.Tensor, rate float64, n int, m *model, cells []tensor.Cell) *tensor.Tensor {\n"+
 			"\trates := []float64{rate}\n\tfor i, x := range xs {\n\t\t_, _ = i, x\n\t\t%s\n\t\tif w.Sum().Item() < rate {\n\t\t\tbreak\n\t\t}\n\t}\n\treturn w.MulScalar(rates[0])\n}", i, row.body))
 	}
-	for i, f := range gentest.Functions(t, source...)[3:] {
+	for i, f := range gentest.Functions(t, source...)[5:] {
 		row := loops[i]
 		if got, want := prove(f, false), [2]string{row.proof, row.harm}; got != want {
 			t.Errorf("%s: %s\nhas the proof %q, would do the harm %q\nwant %q, %q", row.name, row.body, got[0], got[1], want[0], want[1])
