@@ -182,7 +182,8 @@ func (w *walker) assign(s *ast.AssignStmt) {
 	}
 }
 
-// rangesOver returns the range expression of s, or nil if it is not evaluated: an array of which only the length is used.
+// rangesOver returns the range expression of s, or nil if it is not evaluated: an array of which only the length is
+// used.
 func (f *Function) rangesOver(s *ast.RangeStmt) ast.Expr {
 	t := f.Info.TypeOf(s.X)
 	if p, ok := t.Underlying().(*types.Pointer); ok {
