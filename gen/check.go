@@ -24,12 +24,15 @@ type mismatch struct {
 	unknown  bool // the function can't be checked
 }
 
+// executes is false in tests that ask what is written and not whether it is right.
+var executes = true
+
 // check compiles a package with its generated files, in memory, and compares generated functions with the originals by
 // executing both on terms, see package verify. It trusts nothing that the planning found. pairs has the originals by
 // the keys of the generated functions.
 func check(prog *load.Program, pkg *load.Package, generated map[string][]byte, pairs map[string]*ast.FuncDecl, packages map[string]*types.Package) []mismatch {
 	s, found := newSource(pkg, generated, packages)
-	if len(found) > 0 {
+	if len(found) > 0 || !executes {
 		return found
 	}
 	for name, original := range pairs {
