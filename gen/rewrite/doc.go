@@ -20,15 +20,18 @@
 //
 //   - ahead, as it is written. So do the first two, which only put work on the device's queue;
 //   - late, when the values that it needs have arrived. l := loss.Item() looks at a value, so it is late, and all
-//     that depends on it: total += l and the print. The tensor itself is read in its place, which is lossAt;
+//     that depends on it: total += l and the print. Its tensor is still computed in its place, and lossAt is a handle
+//     to it: each late unit has such a part that runs ahead, its Ahead;
 //   - now, in its place, with everything before it done first. A unit has to if it should be late and can't, because
 //     of an obstacle: if l < 1 { w = model.Forward(w) } decides what the device does next. Then loss.Item() is
-//     refused, with a remark that says why.
+//     refused, with a remark that says why. So is a unit of which nobody knows what it does, and before a return or a
+//     jump that leaves the loop everything is done as well.
 //
-// Which it is follows from what units read and write. An attempt looks for it in rounds. In each, the reads are
-// seeds, and what depends on them is late, through any number of units and from one iteration to the next, in the
-// order of the program. Where one of these has an obstacle, or is part of a compound statement that has to go as a
-// whole, that is noted, and the next round begins, until one finds nothing new.
+// Which it is follows from what units read and write. An attempt looks for it in rounds. In each, the seeds are the
+// reads, and what others can see, such as a print or a field that is shared: if a value makes the program panic, that
+// must not have happened yet. What depends on seeds is late, through any number of units and from one iteration to
+// the next, in the order of the program. Where one of these has an obstacle, or is part of a compound statement that
+// has to go as a whole, that is noted, and the next round begins, until one notes nothing.
 //
 // Then late units that are neighbours become a group, which is an entry of the backlog: the function that Do is
 // given. The loop with its groups is a region. Before and after it, and before each unit that runs now, the backlog
@@ -37,7 +40,13 @@
 //
 // An exit is a late unit that may end the loop, such as if l < tol { break }. What runs ahead of its value runs past
 // it, perhaps in vain, so it must be proved that this does no harm, in package past, and what it changes is given
-// back. If it does harm, the exit is no longer late.
+// back. If that can't be proved, what does harm in some iterations only runs now. Else Iterate, of the runtime, runs
+// each iteration and drops a panic past the end. If that is not enough, all exits of the loop wait for their values.
+// See contain.go.
+//
+// An attempt is of use if it makes something come later that waited. If it is not, the planner tries the loop in
+// other forms, and at last the loops in it one by one. Of several versions of a function it takes the one of which
+// the remarks refuse fewest reads.
 //
 // # To read on
 //
@@ -55,11 +64,12 @@
 //   - region.go: layout makes a region of a schedule. hoists.go is about variables of groups, ways.go and returns.go
 //     about the ways out of the loop.
 //   - remarks.go: report says what the schedule does, and why it does no more. hints.go says what to write instead.
+//   - timing.go, literals.go and bound.go: loops that measure time, function literals, and how far a loop runs ahead.
 //   - lift.go: [Divide] does the same to a function that loops call and that looks at values: part of it is late.
 //
-// Stages that stand alone are packages below this one, which are called in this order. Before a function is planned
-// once more, plain and numbers write it in another form. While it is planned, rows takes rows of tensors together,
-// and past proves that loops may run past their end. When it is, naming gives the names.
+// Stages that stand alone are packages below this one. While a function is planned, rows takes rows of tensors
+// together, and past proves that loops may run past their end. When it is, naming gives the names. If reads still
+// wait, plain and then numbers write the function in another form, and that is planned from the start.
 //
 // # What attempts share
 //

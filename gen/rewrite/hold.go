@@ -20,7 +20,7 @@ import (
 //	                                        	}
 //	                                        })
 
-// isThere reports whether call, which takes what cells of variables hold in u, can do so in front of u: a
+// isThere reports whether e, which takes what cells of variables hold in u, can do so in front of u: a
 // call of the library on each of these variables has come before.
 func (a *obstacles) isThere(u *plan.Unit, e ast.Expr) bool {
 	if sel, ok := e.(*ast.SelectorExpr); ok {

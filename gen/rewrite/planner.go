@@ -11,9 +11,9 @@ import (
 	"github.com/asyncgen/asyncgen/gen/rewrite/rows"
 )
 
-// Function plans what runs later in f. It returns nil if nothing can, and
-// remarks on every read in a loop either way. kernel is the directive of f, or
-// nil.
+// Function plans what runs later in f. It returns nil if nothing can, and remarks either way: on the reads in loops,
+// but for those that wait in a loop in which another loop runs ahead, as they wait less often. kernel is the directive
+// of f, or nil.
 func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
 	asked := withoutOff(kernel)
 	d, remarks := deferred(f, asked)

@@ -38,7 +38,7 @@ type Step struct {
 	again func(p *planner, a *attempt, loop, outermost *plan.Stmt) (*attempt, *plan.Region, []plan.Remark)
 
 	// form writes a function that would wait in another form, and says what it has written otherwise. The function is
-	// nil if nothing is. The form is taken if less waits then.
+	// nil if nothing is. The form is taken if less waits then, or if as much does and there was no plan.
 	form func(f *plan.Function) (*plan.Function, []plan.Remark)
 
 	// number is a part of the stage that restates a function that would wait in numbers that stay on the device.

@@ -17,6 +17,8 @@ import (
 //	                                             lossAt := later.Read(loss)
 //	                                             later.Do(func() { fmt.Println(stepsAt, lossAt.Item()) })
 
+// It has no name of its own, since it only helps other rewrites.
+//
 // take tries again with such fields; a is the attempt at the loop that has been refused. It returns
 // nil if that is of no use.
 func (p *planner) take(a *attempt, loop, outermost *plan.Stmt) (*attempt, *plan.Region) {

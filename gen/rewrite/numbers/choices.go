@@ -13,14 +13,14 @@ import (
 // Choice is device-select: a value decides what becomes of tensors, or of numbers that stay on the
 // device. The device computes both, and chooses.
 //
-//	norm := g.Norm().Item()         norm := g.Norm().F64()
+//	norm := g.Norm().Item()         norm := g.Norm().ItemF64(); norm.Item()
 //	if norm > limit {               asyncrt.Either(norm.Gt(asyncrt.Const(limit)), func() {
 //		g = g.MulScalar(limit/norm)     	g = g.MulF64(asyncrt.Const(limit).Div(norm))
 //	}                               }, nil, &g)
 //
 // It is a part of the round trips: the comparison is one of numbers, and so is what is assigned to
 // them. What must not show, because the program does not do it, is in the hands of Either: it waits
-// where it would. What is left to prove is that both sides only compute and assign, in ways that
+// for the condition where it would show. What is left to prove is that both sides only compute and assign, in ways that
 // can't fail on values, and cost little. What else the sides do, the host does in a statement of
 // its own: see divided.go.
 var Choice = &Part{

@@ -11,14 +11,14 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
-// A choice of the device may have other work on its sides, which the host does in a statement of
-// its own, later if need be. Of the two the first is that of which the statements come first; where
-// they are mixed, it must not matter.
+// A choice of the device may have other work on its sides, which the host does in a statement of its own, later if need
+// be. That of the host comes first if nobody can tell. Else that of the device does, and the host has copies of what
+// the device has changed.
 //
-//	if loss > best {                asyncrt.Either(loss.Gt(best), func() { rate = rate.Mul(asyncrt.Const(0.5)) }, nil, &rate)
-//		rate *= 0.5                 if loss.Item() > best.Item() {
-//		worse++                     	worse++
-//	}                               }
+//	if loss > best {                if loss.Item() > best.Item() {
+//		rate *= 0.5                 	worse++
+//		worse++                     }
+//	}                               asyncrt.Either(loss.Gt(best), func() { rate = rate.Mul(asyncrt.Const(0.5)) }, nil, &rate)
 
 // divide finds which statements on the sides of s the device runs. With floats it
 // computes all float64s that are set there, else only those that are numbers already.

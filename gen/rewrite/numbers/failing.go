@@ -8,11 +8,10 @@ import (
 	"slices"
 )
 
-// What the device chooses is spoiled by a tensor that has failed also if the program does not take
-// the side that uses it. So it has to be known that it has not: the program would have got no
-// further. A failure shows where a value is read. A tensor has not failed if another one that was
-// read is made of it, or if it is one that has been read before: of copies such as the best weights
-// so far, that is found out by following what failures would lead to each other, round the loops.
+// Either fails if any tensor in it has failed, even on the side that the program does not take. So it has to be known
+// that none has: the program would have got no further. A failure shows where a value is read. A tensor has not failed
+// if another one that was read is made of it, or if it is one that has been read before: of copies such as the best
+// weights so far, that is found out by following what failures would lead to each other, round the loops.
 
 // fates says of local tensors, where something is known, which others have failed if the one has:
 // all if it can't have, because the program has looked. A nil fates is that of a place that is

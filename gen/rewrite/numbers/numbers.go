@@ -1,4 +1,5 @@
-// Package numbers restates a function so that numbers which are made of values stay on the device. The result is
+// Package numbers restates a function so that what it computes of values stays on the device, as numbers: a number is
+// an [asyncrt.F64] or an [asyncrt.I64], a float64 or an integer that may not have been computed yet. The result is
 // planned as if the user had written it.
 //
 //	for range steps {                      for range steps {
@@ -84,7 +85,7 @@ type restatement struct {
 	numbers map[*types.Var]bool      // local variables of type float64, []float64, int64 or int that become numbers
 	sinks   map[*ast.CallExpr]sink   // operations that take a number instead
 	named   map[*ast.CallExpr]string // reads that get a name of their own
-	stems   map[ast.Expr]string      // as do tensors
+	stems   map[ast.Expr]string      // as do tensors that are evaluated before a sink
 	before  map[ast.Stmt][]ast.Expr  // what comes before a statement: these, and sinks that may panic
 	chosen  map[ast.Stmt]*choice     // by which the device chooses
 	heads   map[ast.Stmt]*ast.IfStmt // definitions in the heads of ifs

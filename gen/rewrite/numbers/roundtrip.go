@@ -21,9 +21,8 @@ import (
 //	fmt.Println(alpha)                 alphaAt := later.ReadF64(alpha)
 //	                                   later.Do(func() { fmt.Println(alphaAt.Item()) })
 //
-// It comes before all others: the function is restated in numbers that may not
-// be there yet, and what then still looks at them comes later like any
-// other statement that looks at values.
+// If reads still wait when a function has been planned, it is restated in numbers that may not be there yet, and
+// planned from the start: what then still looks at them comes later like any other statement that looks at values.
 var RoundTrip = &Part{
 	Rewrite: &plan.Rewrite{
 		Name: "device-scalar",

@@ -28,10 +28,10 @@ import (
 //	                                        	}
 //	                                        }
 //
-// What has to be proved is less then, but not nothing: what runs past the end must come to an end,
-// and must not take memory or time beyond measure. So tensors may only grow by as much each time,
-// the numbers that sizes are made of must not change, and of other tensors that come round Alike
-// finds out whether they stay as they are.
+// What has to be proved is less then, but not nothing: what runs past the end must come to an end, and must not take
+// memory or time beyond measure. So tensors may only grow by as much each time, the numbers that sizes are made of must
+// not change, and of other tensors that come round Alike finds out whether they stay as they are. Calls of panic, draws
+// of random numbers, and changes that can't be given back do harm all the same.
 
 // limited returns what is known of the shapes of the tensors that v is given, in a loop whose iterations Iterate runs.
 func (p *shapes) limited(v types.Object) shape {

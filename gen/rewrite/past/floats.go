@@ -115,8 +115,8 @@ func (p *floats) ask(e ast.Expr, root *types.Var, in *plan.Stmt) bool {
 	return true
 }
 
-// number reports whether a call with numbers, of a tensor of which it is not
-// known whether it has floating-point numbers, may be a mistake.
+// number returns the tensor of which a call with numbers would be a mistake if it had integers, where that is not
+// known; or nil.
 func (p *floats) number(call *ast.CallExpr, fn *types.Func, always bool, in *plan.Stmt) (of ast.Expr) {
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok || !p.isTensor(sel.X) || anyElements[fn.Name()] {

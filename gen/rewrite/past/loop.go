@@ -162,7 +162,7 @@ func (p *loop) warm() int {
 	return 0
 }
 
-// comesRound is how many tensors keep the values that iterations give them.
+// comesRound is how many tensors keep the values that iterations give them. All that matters is whether that is one.
 func (p *loop) comesRound() (n int) {
 	for _, v := range p.written {
 		switch {
@@ -183,7 +183,7 @@ func (p *loop) carried(v types.Object) bool {
 	return v.Pos() < loop.Pos() || loop.End() <= v.Pos()
 }
 
-// comesAgain reports whether v keeps its value from one iteration to the next.
+// comesAgain reports whether v is carried, or declared by the head of the loop.
 func (p *loop) comesAgain(v types.Object) bool {
 	body := p.Stmt.Bodies[0]
 	return p.carried(v) || len(body) > 0 && v.Pos() < body[0].Node.Pos()

@@ -18,15 +18,17 @@
 // When it is known which iteration ends the loop, some after it have begun. It has to be proved of these that
 //
 //   - what they change is given back: variables by the state, here fitEnd, and cells by the library. Memory that others
-//     can see never changes ahead of values;
+//     can see changes ahead of values only where it is given back, see undo.go of package rewrite;
 //   - they can't fail where the iterations before did not. An iteration makes the same calls on tensors of the same
 //     shapes, and what could fail on the host depends on nothing that changes. Alike compares a tensor from outside with
 //     that of the iteration before, and the loop waits if it has another shape. Floats finds out whether a tensor has
-//     floating-point numbers, which take any number as an operand. The first iteration never runs past an exit: there
-//     are few tests in it, or Alike says that it is the first;
+//     floating-point numbers, which take any number as an operand. Operations that work on all shapes can't fail. The
+//     first iteration never runs past an exit: the runtime runs ahead of a test only after two have been false, or
+//     Alike says that the iteration is the first;
 //   - they come to an end.
 //
-// What may wait for the outside, and other statements that run now, are no concern: exits are settled before them.
+// Statements that run now are no concern, and what may wait for the outside is one: before them it is decided what all
+// exits do. What follows from a [Harm] is decided in contain.go of package rewrite.
 //
 // [Prove] is the whole of it. To read on:
 //
@@ -40,8 +42,8 @@
 //   - host finds out what may fail: host.go, and calls.go for calls. It is what Prove asks about each statement.
 //   - cells finds what has to be given back, and changes of memory that can't be: cells.go.
 //
-// Each embeds what it is based on, and is p in its methods. If Iterate runs each iteration, it drops a panic past the
-// end, and less has to be proved: contained.go.
+// Each embeds what it is based on, and is p in its methods. If Iterate, of the runtime, runs each iteration, it drops a
+// panic past the end, and less has to be proved: contained.go.
 package past
 
 import (

@@ -9,17 +9,17 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// A shape says what is known of the shape of a tensor from one iteration to
-// the next.
+// A shape says what is known of the shape of a tensor from one iteration to the next. They are in order, from what is
+// known best.
 type shape int
 
 const (
 	same     shape = iota // it is that of the iteration before
 	steady                // it is, once the tensors that come round are results of the loop itself
-	varying               // it is one of those that there were, or another one
+	varying               // it may be another one each time, and does not go on growing
 	looped                // it is that of the variable about which something is to be found out
 	growing               // it is larger each time by as much, or part of something or made of something that is
-	changing              // it may be another one
+	changing              // nothing is known
 )
 
 // shapes finds out what is known of the shapes of tensors.
@@ -30,8 +30,8 @@ type shapes struct {
 	given    []given                // what each iteration compares
 }
 
-// A given is a tensor from outside, another one in each iteration, and the
-// statement of the body in which it is used first.
+// A given is a tensor that each iteration compares with that of the one before: one from outside, or one that comes
+// round. by is the statement of the body in which it is used first.
 type given struct {
 	tensor ast.Expr
 	root   *types.Var
