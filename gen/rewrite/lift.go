@@ -275,8 +275,8 @@ func keeps(g *plan.Group) bool {
 	return false
 }
 
-// restBefore returns that another divided call comes before r in u, and that its second half has effects: then the tensor
-// of r can't be computed before it. Without effects that half may run twice, once to raise what it would raise.
+// restBefore returns that another divided call comes before r in u, and that its second half has effects: then the
+// tensor of r can't be computed before it. Without effects that half may run twice, once to raise what it would raise.
 func restBefore(u *plan.Unit, r *plan.Read) *plan.Cause {
 	for _, o := range u.Reads {
 		if o.Lift == nil || o.Expr.Pos() >= r.Expr.Pos() {
