@@ -17,7 +17,7 @@ import (
 //	//asyncgen:kernel [name=F] [window=64] [ahead=8] [off=defer-print] [test=F[int]] [strict] [pure=loss] [output=report]
 //
 // An effect, or pure, says of the parameters that it names, which are functions, what calling them does, as
-// //asyncgen:effects says it of functions with a name.
+// //asyncgen:effects says it of functions with a name. Of a channel, output says that others only receive from it.
 type Kernel struct {
 	Pos  token.Pos
 	Name string // of the rewritten function; "" means the default

@@ -458,6 +458,12 @@ func (w *walker) builtin(name string, call *ast.CallExpr) {
 		w.e.write(Loc{Kind: World}, cause(call, "prints"))
 	case "close", "recover":
 		w.exprs(call.Args)
+		if name == "close" {
+			if d, ok := w.f.ofParam(call.Args[0]); ok && d.Output {
+				w.e.addCall(declared(d, call.Pos()), call.Pos(), name)
+				return
+			}
+		}
 		note(&w.e.Barrier, cause(call, "calls %s", name).as(Blocks))
 	default: // make, new, panic, min, max, complex, real, imag and the like
 		w.exprs(call.Args)

@@ -127,9 +127,14 @@ func (w *walker) stmt(s ast.Stmt) {
 		w.stmt(s.Comm)
 		w.stmts(s.Body)
 	case *ast.SendStmt:
-		note(&w.e.Barrier, cause(s, "sends on a channel").as(Blocks))
 		w.expr(s.Chan)
 		w.expr(s.Value)
+		if d, ok := w.f.ofParam(s.Chan); ok && d.Output {
+			w.reach(w.f.Info.TypeOf(s.Value), s.Value, false, true)
+			w.e.addCall(declared(d, s.Pos()), s.Pos(), text(s.Chan)+" <-")
+			break
+		}
+		note(&w.e.Barrier, cause(s, "sends on a channel").as(Blocks))
 	case *ast.GoStmt:
 		note(&w.e.Barrier, cause(s, "starts a goroutine").as(Blocks))
 		w.outer().call(s.Call)

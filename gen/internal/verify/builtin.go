@@ -35,7 +35,7 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		f.run.panicking = nil
 		return f.ts.of("recovered", v)
 	case "close":
-		return f.unknown("close", []*term{f.term(f.expr(e.Args[0]))})
+		return f.channel("close", e.Args[0])
 	case "panic":
 		v := f.term(f.expr(e.Args[0]))
 		f.run.raise(f.ts.of("panic", v))

@@ -70,6 +70,24 @@ func (f *frame) said(fun ast.Expr) types.Object {
 	return nil
 }
 
+// channel does to ch, a channel, what has the given name. If a directive says that ch is output, all that others do is to
+// receive from it.
+func (f *frame) channel(name string, ch ast.Expr, sent ...ast.Expr) value {
+	ts := []*term{f.term(f.expr(ch))}
+	var behind []*term
+	for _, e := range sent {
+		v := f.expr(e)
+		ts, behind = append(ts, f.kept(v)), append(behind, f.reach(v, f.typeOf(e))...)
+	}
+	if obj := f.said(ast.Unparen(ch)); obj != nil {
+		if d, _ := f.p.declared(obj); d.Output {
+			f.mayFail("panics", f.event(name, append(ts, behind...)...))
+			return nil
+		}
+	}
+	return f.unknown(name, ts)
+}
+
 // args returns the arguments of a call, with those of a variadic parameter in a slice.
 func (f *frame) args(e *ast.CallExpr, sig *types.Signature) []value {
 	var vs []value

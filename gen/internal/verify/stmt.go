@@ -209,8 +209,7 @@ func (f *frame) stmt(s ast.Stmt, label string) way {
 	case *ast.SelectStmt:
 		return f.selects(s, label)
 	case *ast.SendStmt:
-		ch, v := f.term(f.expr(s.Chan)), f.kept(f.expr(s.Value))
-		f.unknown("send", []*term{ch, v})
+		f.channel("send", s.Chan, s.Value)
 	case *ast.GoStmt:
 		var ts []*term
 		for _, v := range append(f.exprs(s.Call.Args), f.expr(s.Call.Fun)) {
