@@ -185,31 +185,6 @@ func FAsync(xs []*tensor.Tensor) {
 	later.Flush()
 }`,
 	}, {
-		plan.HoistedRead, "a value that stays the same is read once",
-		`
-The loop needs the value at once, and does not change the tensor. It is read
-where the loop needs it first; after that no iteration waits for it.`,
-		`
-func F(scale *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
-	for _, x := range xs {
-		y := x.MulScalar(scale.Item())
-		total += y.Sum().Item()
-	}
-	return total
-}`, `
-func FAsync(scale *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
-	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
-	defer later.Close()
-	scaleItem := sync.OnceValue(scale.Item)
-	for _, x := range xs {
-		y := x.MulScalar(scaleItem())
-		sumAt := later.Read(y.Sum())
-		later.Do(func() { total += sumAt.Item() })
-	}
-	later.Flush()
-	return total
-}`,
-	}, {
 		plan.ReadTogether, "the rows of a tensor are read together",
 		`
 A loop that looks at one row of a tensor after the other reads the tensor once. A row that there is not,

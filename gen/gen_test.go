@@ -266,7 +266,7 @@ func TestBadInput(t *testing.T) {
 		"tested as another":   {"package p\n\ntype G[T any] int\n\n//asyncgen:kernel test=F[int]\nfunc (G[T]) F() {}\n", "test=F[int]: want type arguments for G: G[…]"},
 		"bad rewrite":         {"package p\n\n//asyncgen:kernel off=R99\nfunc F() {}\n", "off=R99: there is no such rewrite; there are "},
 		"misspelt rewrite":    {"package p\n\n//asyncgen:kernel off=defer-sums\nfunc F() {}\n", "off=defer-sums: there is no such rewrite: did you mean defer-sum?"},
-		"number of a rewrite": {"package p\n\n//asyncgen:kernel off=hoist,R4\nfunc F() {}\n", "off=R4: rewrites have names now: this is off=defer-print"},
+		"number of a rewrite": {"package p\n\n//asyncgen:kernel off=undo,R4\nfunc F() {}\n", "off=R4: rewrites have names now: this is off=defer-print"},
 		"number of several":   {"package p\n\n//asyncgen:kernel off=R15\nfunc F() {}\n", "off=R15: rewrites have names now: this is off=batch-rows,map-rows"},
 		"no such parameter":   {"package p\n\n//asyncgen:kernel output=report\nfunc F(show func()) {}\n", "output=report: F has no such parameter"},
 		"not of a parameter":  {"package p\n\n//asyncgen:kernel outptu=show\nfunc F(show func()) {}\n", "no option \"outptu=show\": did you mean output?"},

@@ -11,7 +11,7 @@ func CodesPage() string {
 	b.WriteString("<!-- Code generated from gen/codes.go by go generate; DO NOT EDIT. -->\n\n# Codes of the generator\n\n" +
 		"`asyncgen` prints one line for each decision: AG1xx for what it rewrote, AG2xx for what it refused. " +
 		"`asyncgen explain AG101` prints the entry of a code. Each rewrite has a name as well, which is in the remarks; " +
-		"`//asyncgen:kernel off=defer-print,hoist` switches two of them off for a function.\n")
+		"`//asyncgen:kernel off=defer-print,undo` switches two of them off for a function.\n")
 	for _, part := range []struct{ title, prefix string }{{"Rewrites", "AG1"}, {"Refusals", "AG2"}} {
 		name, rule := "", ""
 		if part.prefix == "AG1" {

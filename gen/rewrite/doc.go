@@ -53,8 +53,7 @@
 //   - rewrite.go: a [Rewrite] is a pattern with a name, and [Pipeline] all of them with the places that call them.
 //     The file of each shows what becomes of a statement: scalar.go, accumulate.go, print.go, store.go, guarded.go.
 //   - planner.go: [Function] goes through the loops of a function, the outermost first, and tries each in one form
-//     after the other. An attempt is about one loop in one form. hoist.go, takes.go and exit.go (split) are such
-//     forms.
+//     after the other. An attempt is about one loop in one form. takes.go and exit.go (split) are such forms.
 //   - schedule.go: what an attempt has decided. target is what it is about, and schedule what runs when. The rest
 //     embeds that, and is a in its methods.
 //   - attempt.go: attempt fills the schedule. Read plan first, then round. gather.go makes units whole where that
@@ -74,9 +73,8 @@
 // # What attempts share
 //
 // No attempt changes what another one sees. Each has a tree of statements of its own, which only rows.Together
-// changes, before the first round, and maps of its own. A function that allows more, as with reads hoisted out of
-// loops, is another [plan.Function] with the same facts, and the planner goes on with it only if the attempt was of
-// use. What is shared and grows are caches: facts about variables and functions, and what dividing functions gave.
-// Functions that call each other in a circle may be divided in another way if another one of them is asked first.
-// Either is right.
+// changes, before the first round, and maps of its own. A function that allows more, such as fields that are taken
+// before they change, is another [plan.Function] with the same facts. What is shared and grows are caches: facts about
+// variables and functions, and what dividing functions gave. Functions that call each other in a circle may be divided
+// in another way if another one of them is asked first. Either is right.
 package rewrite

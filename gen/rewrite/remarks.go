@@ -3,7 +3,6 @@ package rewrite
 import (
 	"fmt"
 	"go/token"
-	"go/types"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/asyncgen/asyncgen/gen/rewrite/rows"
@@ -156,11 +155,6 @@ func (a report) applied(window int) []plan.Remark {
 		}
 		if c := u.Effects.Clock; c != nil {
 			add(plan.LaterClock, of(u.Stmt).Name, c.Pos, "the clock is read when the value has arrived")
-		}
-	}
-	for call := range a.f.Hoisted {
-		if a.loop.Node.Pos() <= call.Pos() && call.Pos() < a.loop.Node.End() {
-			add(Hoist.Code, Hoist.Name, call.Pos(), types.ExprString(call)+" "+Hoist.Does)
 		}
 	}
 	for s := range a.loop.All {

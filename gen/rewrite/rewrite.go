@@ -55,7 +55,6 @@ func init() { // the steps lead back to their rewrites
 		{Rewrite: plain.Rewrite, form: plain.Form},
 		{Rewrite: rows.WholeSlice.Rewrite, row: rows.WholeSlice},
 		{Rewrite: rows.Batched.Rewrite, row: rows.Batched},
-		{Rewrite: Hoist, again: (*planner).hoist},
 		{Rewrite: Exit, defers: only(Exit), again: (*planner).split},
 		{Rewrite: Guarded, defers: only(Guarded)},
 		{Rewrite: Print, defers: only(Print)},

@@ -71,12 +71,6 @@ func (p *printer) options(l *plan.Later) string {
 }
 
 func (p *printer) region(l *plan.Later, r *plan.Region) {
-	for _, o := range r.Onces {
-		p.insert(p.start(r.Loop.Node), p.lines(fmt.Sprintf("%s := %s(%s.%s)", o.Name, p.qualified("sync", "OnceValue"), o.Var.Name(), o.Method)))
-		for _, use := range o.Uses {
-			p.replace(use.Pos(), use.End(), o.Name+"()")
-		}
-	}
 	if lines := p.undo(l, r); len(lines) > 0 {
 		p.insert(p.start(r.Loop.Node), p.lines(lines...))
 	}

@@ -189,7 +189,7 @@ func libraryCopy(t *testing.T) string {
 // floors are how often each rewrite has to be made in a hundred programs. Of a few programs that is rounded down: those
 // of TestPrograms need not have the rarest rewrites, TestLong has.
 var floors = map[string]int{
-	"defer-read": 8, "defer-sum": 10, "defer-store": 5, "defer-print": 20, "defer-guarded": 10, "hoist": 4, "read-rows": 1, "device-scalar": 8,
+	"defer-read": 8, "defer-sum": 10, "defer-store": 5, "defer-print": 20, "defer-guarded": 10, "read-rows": 1, "device-scalar": 8,
 	"device-select": 2, "speculate": 10, "batch-rows": 3, "map-rows": 20, "bound": 40, "split-call": 8, "undo": 5,
 }
 

@@ -52,7 +52,6 @@ const (
 	namer     = "gen/rewrite/naming/reads.go"
 	ways      = "gen/rewrite/ways.go"
 	pastCells = "gen/rewrite/past/cells.go"
-	hoist     = "gen/rewrite/hoist.go"
 	lift      = "gen/rewrite/lift.go"
 	emitter   = "gen/internal/emit/emit.go"
 	later     = "runtime/later.go"
@@ -165,8 +164,6 @@ var mutants = []mutant{
 		old: "\tChanging(defaultGenerator)\n", new: ""},
 	{name: "memory need not be given back", by: "memory", file: pastCells,
 		old: "\t\t\tif l.Kind != plan.Own || ", new: "\t\t\tif true || l.Kind != plan.Own || "},
-	{name: "values that change are read once", by: "scales", file: hoist,
-		old: "if f.Visible(v) || e.Sets(v) {", new: "if f.Visible(v) {"},
 	{name: "what functions compute where they read it is one value", by: "sizes", file: namer,
 		old: "return t.v == read.Plain && t.v != nil && n.visible(t, g, r)", new: "return t.v == read.Plain && n.visible(t, g, r)"},
 	{name: "a loop in a function that is called in two parts runs where its result is made", by: "adds-up", file: lift,

@@ -38,17 +38,8 @@ type Region struct {
 	Flushed map[*Stmt]bool // those of them before which nothing can be queued
 	Polls   []*Stmt        // loops that begin each iteration by running what is ready
 	Groups  []*Group
-	Onces   []*Once
 	Undo    []Place
 	Exits   *Exits // nil if no value decides that the loop ends
-}
-
-// A Once is a number that is read where the loop needs it first.
-type Once struct {
-	Var    *types.Var
-	Method string // of Var
-	Uses   []ast.Expr
-	Name   string // of the function that returns it
 }
 
 // A Group is a run of neighbouring statements that become one entry of the

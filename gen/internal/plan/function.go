@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"maps"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/facts"
@@ -21,7 +20,6 @@ type Function struct {
 	Obj      *types.Func
 	Info     *types.Info
 	Home     *load.Package     // in which what is made of it stands: Pkg, or that of a function which calls its variant
-	Hoisted  map[ast.Expr]bool // reads that are made once, and so never wait again
 	Restated *load.Restatement // nil if the function is as the user wrote it
 	Lifts    bool              // reads in functions that are called may be taken out of them
 	Takes    map[ast.Expr]bool // fields that are taken in their place for what comes later
@@ -139,18 +137,10 @@ func (f *Function) HasLiterals() bool {
 	return false
 }
 
-// Lifting returns f with [Function.Lifts]. It shares all facts with f, as do the next two.
+// Lifting returns f with [Function.Lifts]. It shares all facts with f, as does the next one.
 func (f *Function) Lifting() *Function {
 	g := *f
 	g.Lifts = true
-	return &g
-}
-
-// Hoisting returns f with reads in [Function.Hoisted], besides those that are there.
-func (f *Function) Hoisting(reads map[ast.Expr]bool) *Function {
-	g := *f
-	g.Hoisted = maps.Clone(reads)
-	maps.Copy(g.Hoisted, f.Hoisted)
 	return &g
 }
 

@@ -5,7 +5,6 @@ import (
 	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // A Read is a place where the program looks at a tensor's values.
@@ -107,10 +106,6 @@ func isFloat64(t types.Type) bool { return types.Identical(t, types.Typ[types.Fl
 
 // read walks a call that waits for a tensor.
 func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
-	if w.f.Hoisted[call] {
-		w.operands(call)
-		return
-	}
 	if w.reads != nil && (!w.f.isDropped(call) || w.f.Restated != nil && w.isNumber(call)) {
 		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && api.Arg == tensorapi.Recv && (w.isTensorValue(sel.X) || w.isNumber(call)) {
 			if method, ok := readMethods[fn.Name()]; ok {
@@ -126,26 +121,4 @@ func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
 	}
 	w.operands(call)
 	note(&w.e.Waits, cause(call, "calls %s, which waits", name(fn)).as(OnlyNow))
-}
-
-// ReadOf returns the variable and the method of a call like loss.Item(), which
-// waits for a variable.
-func (f *Function) ReadOf(call *ast.CallExpr) (v *types.Var, method string, ok bool) {
-	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	if !ok || len(call.Args) > 0 {
-		return nil, "", false
-	}
-	id, ok := ast.Unparen(sel.X).(*ast.Ident)
-	if !ok {
-		return nil, "", false
-	}
-	fn := typeutil.StaticCallee(f.Info, call)
-	if fn == nil {
-		return nil, "", false
-	}
-	api, ok := f.Analysis.API.Lookup(fn)
-	if v = f.variable(id); v == nil || !ok || api.Kind != tensorapi.Read || api.Arg != tensorapi.Recv || !f.Analysis.API.IsTensor(v.Type()) {
-		return nil, "", false
-	}
-	return v, fn.Name(), true
 }

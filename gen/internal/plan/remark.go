@@ -23,7 +23,6 @@ const (
 	DeferredStore    Code = "AG103"
 	DeferredPrint    Code = "AG104"
 	DeferredGuarded  Code = "AG105"
-	HoistedRead      Code = "AG106"
 	ReadTogether     Code = "AG108"
 	StaysThere       Code = "AG109"
 	LaterStamp       Code = "AG110"

@@ -70,8 +70,8 @@ func (f *frame) said(fun ast.Expr) types.Object {
 	return nil
 }
 
-// channel does to ch, a channel, what has the given name. If a directive says that ch is output, all that others do is to
-// receive from it.
+// channel does to ch, a channel, what has the given name. If a directive says that ch is output, all that others do is
+// to receive from it.
 func (f *frame) channel(name string, ch ast.Expr, sent ...ast.Expr) value {
 	ts := []*term{f.term(f.expr(ch))}
 	var behind []*term
@@ -204,12 +204,6 @@ func (f *frame) apply(of value, args []value, e *ast.CallExpr) value {
 		return f.run.call(of, args)
 	case native:
 		return of(f.run, args)
-	case *once:
-		if !of.done {
-			of.result = f.apply(of.of, nil, e)
-			of.done = true
-		}
-		return of.result
 	case *bound:
 		return f.callOf(of.fn, of.recv, args, e)
 	case *term:
@@ -268,7 +262,7 @@ func (f *frame) handed(recv value, args []value, e *ast.CallExpr) []*term {
 		switch a := a.(type) {
 		case *closure:
 			f.free(a)
-		case native, *once, *later, *bound:
+		case native, *later, *bound:
 			f.stop(e, "hands a function to one of which nothing is known")
 		case *list: // it may change it
 			a.mem.isShared = true

@@ -267,11 +267,6 @@ func (f *frame) runtime(fn *types.Func, name string, recv value, args []value, e
 		x := f.term(args[0])
 		f.reads(x)
 		return f.ts.of(name+" "+f.p.typeName(f.typeOf(e)), x), true
-	case "sync.OnceValue":
-		if b, ok := args[0].(*bound); ok {
-			f.late[f.term(b.recv)] = true
-		}
-		return &once{of: args[0]}, true
 	}
 	if r := fn.Signature().Recv(); r != nil && tensorapi.IsNumber(r.Type()) {
 		return f.number(fn, r.Type(), f.termsOfArgs(recv, args), e), true

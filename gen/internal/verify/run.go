@@ -39,7 +39,7 @@ type run struct {
 	failed    map[*term]bool   // what has failed with fails
 	hasFailed bool             // the failure was noticed
 	raised    []*term          // what may have failed, in order
-	late      map[*term]bool   // tensors that are numbers of the device, or read once by a function
+	late      map[*term]bool   // tensors that are numbers of the device
 	news      map[*term]int    // objects that got an address, by what they held then
 
 	panicking    *raise // the panic that deferred functions run for
@@ -297,8 +297,6 @@ func (r *run) termOf(v value) *term {
 		return r.function(v)
 	case *bound:
 		return r.ts.of("method "+v.fn.FullName(), r.termOf(v.recv))
-	case *once:
-		return r.ts.of("once", r.termOf(v.of))
 	case *reading:
 		return v.of
 	case *pointer:

@@ -64,13 +64,6 @@ type bound struct {
 	recv value
 }
 
-// A once is what sync.OnceValue returns.
-type once struct {
-	of     value
-	done   bool
-	result value
-}
-
 // A native is a function that the interpreter itself makes, such as the row function of MapRows.
 type native func(r *run, args []value) value
 
@@ -129,7 +122,7 @@ func isMore(v value) bool {
 	switch v := v.(type) {
 	case *list:
 		return !v.isMap
-	case *ref, *closure, native, *once:
+	case *ref, *closure, native:
 		return true
 	}
 	return false

@@ -34,9 +34,6 @@ func Name(d *plan.Deferral) {
 	}
 	for _, l := range d.Laters {
 		for _, r := range l.Regions {
-			for _, o := range r.Onces {
-				o.Name = n.Unused(o.Var.Name() + o.Method)
-			}
 			n.groups(r)
 		}
 	}
