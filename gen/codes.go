@@ -681,17 +681,18 @@ stamps (output with the time of the call), builds (adds to a text that a later
 call puts out), formats (calls the methods of its arguments that make text of
 them) or changes (changes what its arguments or its receiver lead to). The directive of a kernel says so of parameters that
 are functions, iterators among them: //asyncgen:kernel pure=batches device=loss output=report. For code
-of other people the file asyncgen.json, beside go.mod, says the same:
+of other people the file asyncgen.json, beside go.mod, says the same, with full import paths:
 
 	{
 		"effects": {
+			"image/png.Encode": "output",
 			"github.com/acme/metrics.Observe": "output",
 			"(*github.com/acme/metrics.Gauge).*": "output"
 		}
 	}
 
-Either is a promise: it is not checked. The standard library, and some modules
-that many use, are known.`,
+Either is a promise: it is not checked. Much of the standard library and some modules that many use are known;
+encoders, for one, are not, since what they write to may be anything.`,
 		`
 func F(note func(float64), xs []*tensor.Tensor) {
 	for _, x := range xs {

@@ -6,6 +6,8 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
@@ -64,4 +66,62 @@ func functionLines(t *testing.T, path string, text []byte) map[string][2]int {
 		}
 	}
 	return lines
+}
+
+// In place, the methods of a main count that its libraries call through interfaces: that of half changes what scales
+// the tensors of the loop, which must wait for it then.
+func TestMethodsInPlace(t *testing.T) {
+	dir := gentest.NewModule(t)
+	gentest.Write(t, filepath.Join(dir, "fade", "fade.go"), []byte(`package fade
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+var Scale = 1.0
+
+func Sum(w io.Writer, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.MulScalar(Scale).Sum().Item()
+		fmt.Fprintln(w, x.Max().Item())
+	}
+	return total
+}
+`))
+	gentest.Write(t, filepath.Join(dir, "main.go"), []byte(`package main
+
+import (
+	"fmt"
+
+	"example.com/user/fade"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+type half struct{}
+
+func (half) Write(p []byte) (int, error) {
+	fade.Scale /= 2
+	return len(p), nil
+}
+
+func main() { fmt.Println(fade.Sum(half{}, []*tensor.Tensor{tensor.Full(1, 2), tensor.Full(1, 2)})) }
+`))
+	for pattern, refused := range map[string]string{"./fade": "", ".": "it reads Scale"} {
+		result, err := gen.Generate(context.Background(), gen.Config{Dir: dir, Patterns: []string{pattern}, All: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := ""
+		for _, r := range result.Remarks {
+			if r.Verdict == gen.Refused {
+				found += r.String()
+			}
+		}
+		if refused == "" && found != "" || !strings.Contains(found, refused) {
+			t.Errorf("%s: want refused because of %q, got %s", pattern, refused, found)
+		}
+	}
 }

@@ -48,7 +48,6 @@ type table map[string]Effects
 
 // lookup returns what t says of the function with the given full name.
 func (t table) lookup(full string) (Effects, bool) {
-	full = bare(full)
 	if e, ok := t[full]; ok {
 		return e, true
 	}
@@ -58,8 +57,8 @@ func (t table) lookup(full string) (Effects, bool) {
 
 var typeParams = regexp.MustCompile(`\[[^\]]*\]\)`)
 
-// bare is a full name without the type parameters of the receiver.
-func bare(full string) string { return typeParams.ReplaceAllString(full, ")") }
+// FullName is the name of fn in the file [ConfigName].
+func FullName(fn *types.Func) string { return typeParams.ReplaceAllString(fn.FullName(), ")") }
 
 // shipped is the table of modulesJSON.
 func shipped() (table, error) {
@@ -287,13 +286,31 @@ func (prog *Program) exists(e configEntry) error {
 			if err := existsIn(e, p, names, func(n string) bool { return slices.Contains(names, n) }, name); err != nil {
 				return err
 			}
-			if sel := methods.Lookup(p, name); sel != nil && bare(sel.Obj().(*types.Func).FullName()) != e.name {
-				return fmt.Errorf("%s: the name of this method is %s", e.pos, bare(sel.Obj().(*types.Func).FullName()))
+			if sel := methods.Lookup(p, name); sel != nil && FullName(sel.Obj().(*types.Func)) != e.name {
+				return fmt.Errorf("%s: the name of this method is %s", e.pos, FullName(sel.Obj().(*types.Func)))
 			}
 			return nil
 		}
 	}
+	if full := prog.ending(path); full != "" {
+		return fmt.Errorf("%s: %s: the program needs no package %s: did you mean %s?", e.pos, e.name, path, full)
+	}
 	return nil
+}
+
+// ending returns the path of an imported package that ends in path, if none has that path.
+func (prog *Program) ending(path string) (found string) {
+	for _, pkg := range prog.packages {
+		for _, p := range pkg.Types.Imports() {
+			if p.Path() == path {
+				return ""
+			}
+			if strings.HasSuffix(p.Path(), "/"+path) && (found == "" || p.Path() < found) {
+				found = p.Path()
+			}
+		}
+	}
+	return found
 }
 
 func existsIn(e configEntry, p *types.Package, names []string, has func(string) bool, name string) error {

@@ -23,7 +23,7 @@ func TestConfigMistakes(t *testing.T) {
 		}
 	}
 	write("go.mod", "module example.com/user\n\ngo 1.26\n\nrequire github.com/asyncgen/asyncgen v0.0.0\n\nreplace github.com/asyncgen/asyncgen => ./library\n")
-	write("p.go", "package p\n\nimport _ \"fmt\"\n\nfunc Sum() {}\n\ntype set struct{ n int }\n\nfunc (s *set) add() { s.n++ }\n\nvar _ = (&set{}).add\n")
+	write("p.go", "package p\n\nimport (\n\t_ \"fmt\"\n\t_ \"image/png\"\n)\n\nfunc Sum() {}\n\ntype set struct{ n int }\n\nfunc (s *set) add() { s.n++ }\n\nvar _ = (&set{}).add\n")
 	write("library/go.mod", "module github.com/asyncgen/asyncgen\n\ngo 1.26\n")
 	write("library/runtime/asyncrt.go", "package asyncrt\n\nconst OldestOutput, NewestOutput = 1, 9\n")
 	prog, err := Load(context.Background(), Config{Dir: dir})
@@ -39,6 +39,7 @@ func TestConfigMistakes(t *testing.T) {
 		"{\"effects\": {\"x\": \"none\"}}":                                       {"1:14: \"x\" is not the name of a function"},
 		"{\"effects\": {\"example.com/user.F\": 3}}":                             {"the effects of example.com/user.F are words in one string"},
 		"{\"effects\": {\"example.com/user.Summ\": \"none\"}}":                   {"1:14: there is no function example.com/user.Summ in package example.com/user: did you mean Sum?"},
+		"{\"effects\": {\"png.Encode\": \"output\"}}":                            {"1:14: png.Encode: the program needs no package png: did you mean image/png?"},
 		"{\"effects\": {\n\"(*example.com/user.sett).add\": \"none\"}}":          {"2:1: package example.com/user has no type sett: did you mean set?"},
 		"{\"effects\": {\n\"(example.com/user.set).add\": \"none\"}}":            {"2:1: the name of this method is (*example.com/user.set).add"},
 		"{\"effects\": {\n\"(*example.com/user.set).ad\": \"none\"}}":            {"2:1: there is no function (*example.com/user.set).ad in package example.com/user: did you mean add?"},

@@ -224,6 +224,9 @@ func (d *directives) field(f *ast.Field, claimed map[*ast.Comment]bool) {
 		switch dir.Name {
 		case "pure", "effects":
 			e := d.parseEffects(dir)
+			if len(f.Names) == 0 {
+				d.misplaced(dir)
+			}
 			for _, name := range f.Names {
 				d.effects[name] = e
 			}

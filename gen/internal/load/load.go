@@ -65,6 +65,9 @@ type Program struct {
 	shipped  table           // of modules.json
 	mentions map[string]bool // what Calls has found
 	off      func(string) error
+
+	inPlace bool                  // see Config.Deps
+	scopes  map[string][]*Package // see scope
 }
 
 // A Package is one package with its syntax.
@@ -94,6 +97,9 @@ type Body struct {
 	Stub bool // of a generated function, or what cgo has made of one
 }
 
+// Package returns the package with that import path, or nil if it has no syntax.
+func (p *Program) Package(path string) *Package { return p.packages[path] }
+
 // Source returns the text of a file of p.
 func (p *Package) Source(file *ast.File) *Source { return p.sources[file] }
 
@@ -103,22 +109,19 @@ func (p *Program) Body(fn *types.Func) (*Body, bool) {
 	return b, ok
 }
 
-// Methods returns the methods with the given name and a body that pkg or the
-// packages of the module that it needs declare, sorted. What else was loaded
-// does not matter, so that the answer is the same for every choice of packages.
+// Methods returns the methods with the given name and a body that the packages in the scope of pkg declare, sorted.
 func (p *Program) Methods(pkg *Package, name string) []*types.Func {
 	var found []*types.Func
-	for _, pkg := range p.needs(pkg) {
+	for _, pkg := range p.scope(pkg) {
 		found = append(found, pkg.methods[name]...)
 	}
 	slices.SortFunc(found, func(a, b *types.Func) int { return cmp.Compare(a.FullName(), b.FullName()) })
 	return found
 }
 
-// Embedders returns the types of structs with embedded fields, and those declared as such, in pkg
-// and the packages of its module that it needs.
+// Embedders returns the types of structs with embedded fields, and those declared as such, in the scope of pkg.
 func (p *Program) Embedders(pkg *Package) (found []types.Type) {
-	for _, pkg := range p.needs(pkg) {
+	for _, pkg := range p.scope(pkg) {
 		found = append(found, pkg.embedders()...)
 	}
 	return found
@@ -160,6 +163,32 @@ func hasEmbedded(t types.Type) bool {
 	return false
 }
 
+// scope returns the packages of the module that may hand values to functions of pkg, and what they need: pkg itself, so
+// that the answer does not depend on what else was loaded; also those that need pkg in programs that are rewritten in
+// place, where all is loaded.
+func (p *Program) scope(pkg *Package) []*Package {
+	if !p.inPlace {
+		return p.needs(pkg)
+	}
+	if found, ok := p.scopes[pkg.PkgPath]; ok {
+		return found
+	}
+	in := make(map[*Package]bool)
+	for _, user := range p.packages {
+		all := p.needs(user)
+		if slices.ContainsFunc(all, func(q *Package) bool { return q.PkgPath == pkg.PkgPath }) {
+			for _, q := range all {
+				in[q] = true
+			}
+		}
+	}
+	if p.scopes == nil {
+		p.scopes = make(map[string][]*Package)
+	}
+	p.scopes[pkg.PkgPath] = slices.Collect(maps.Keys(in))
+	return p.scopes[pkg.PkgPath]
+}
+
 // needs returns pkg and the packages of its module that it imports, directly or not.
 func (p *Program) needs(pkg *Package) (found []*Package) {
 	seen := make(map[string]bool)
@@ -178,10 +207,10 @@ func (p *Program) needs(pkg *Package) (found []*Package) {
 	return found
 }
 
-// Contains reports whether pkg, or a package of its module that it needs, has a call like that
-// which found looks for. Beside the call that gets the node around it.
+// Contains reports whether a package in the scope of pkg has a call like that which found looks for. Beside the call
+// that gets the node around it.
 func (p *Program) Contains(pkg *Package, found func(info *types.Info, call *ast.CallExpr, parent ast.Node) bool) bool {
-	for _, pkg := range p.needs(pkg) {
+	for _, pkg := range p.scope(pkg) {
 		for c := range inspector.New(pkg.Syntax).Root().Preorder((*ast.CallExpr)(nil)) {
 			if found(pkg.TypesInfo, c.Node().(*ast.CallExpr), c.Parent().Node()) {
 				return true
@@ -227,10 +256,10 @@ func (p *Program) Effects(obj types.Object) (Effects, bool) {
 	if !ok || fn.Pkg() == nil {
 		return Effects{}, false
 	}
-	if e, ok := p.config.lookup(fn.FullName()); ok {
+	if e, ok := p.config.lookup(FullName(fn)); ok {
 		return e, true
 	}
-	return p.shipped.lookup(fn.FullName())
+	return p.shipped.lookup(FullName(fn))
 }
 
 const (
@@ -296,7 +325,7 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 	if err := errors.Join(append(wrong, err)...); err != nil {
 		return nil, err
 	}
-	prog.Tests = tests
+	prog.Tests, prog.inPlace = tests, c.Deps
 	return prog, nil
 }
 
@@ -526,7 +555,12 @@ func (prog *Program) add(p *packages.Package, overlay map[string][]byte) (*Packa
 	pkg.Kernels = d.kernels
 	pkg.Args = argumentMakers(pkg.Dir, p.Name)
 	for ident, e := range d.effects {
-		prog.effects[p.TypesInfo.Defs[ident]] = e
+		obj := p.TypesInfo.Defs[ident]
+		_, isFunc := obj.Type().Underlying().(*types.Signature)
+		if _, isTypeParam := obj.Type().(*types.TypeParam); !isFunc && !isTypeParam {
+			d.errorf(ident.Pos(), "%s is no function, so that the directive says nothing: write it above a type of functions", ident.Name)
+		}
+		prog.effects[obj] = e
 	}
 	prog.packages[p.PkgPath] = pkg
 	return pkg, d.err(p.Fset)

@@ -104,8 +104,8 @@ type partial struct {
 	byHome    bool
 }
 
-func unknown(fn *types.Func, why string) *Effects {
-	return &Effects{Barrier: &Cause{Pos: fn.Pos(), Text: why, Code: UnknownEffects}}
+func (a *Analysis) unknown(fn *types.Func, why string) *Effects {
+	return &Effects{Barrier: &Cause{Pos: fn.Pos(), Text: why, Code: UnknownEffects, Hint: a.sayFunc(fn)}}
 }
 
 func (a *Analysis) summarise(fn *types.Func, home *load.Package) *Effects {
@@ -117,10 +117,10 @@ func (a *Analysis) summarise(fn *types.Func, home *load.Package) *Effects {
 		return &Effects{Barrier: &Cause{Pos: fn.Pos(), Text: text, Code: Blocks}}
 	}
 	if !ok {
-		return unknown(fn, "has effects that are unknown")
+		return a.unknown(fn, "has effects that are unknown")
 	}
 	if body.Stub {
-		return unknown(fn, "is generated itself, or uses cgo")
+		return a.unknown(fn, "is generated itself, or uses cgo")
 	}
 	f := a.Function(body.Pkg, body.Decl)
 	f.summarised, f.Home = true, home

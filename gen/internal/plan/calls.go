@@ -51,11 +51,11 @@ func (w *walker) call(call *ast.CallExpr) {
 				w.declaredCall(d, v, call)
 				return
 			}
-			w.exprs(call.Args)
 			if v == w.f.yield {
+				w.exprs(call.Args)
 				return // the loop has its own effects
 			}
-			note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", v.Name()).as(UnknownEffects))
+			w.unknown(call)
 			return
 		}
 	}
@@ -195,20 +195,34 @@ func name(fn *types.Func) string {
 // dynamic walks a call of a function value that is not a variable of its own.
 func (w *walker) dynamic(call *ast.CallExpr) {
 	w.expr(call.Fun)
-	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
-		if s := w.f.Info.Selections[sel]; s != nil {
-			if d, ok := w.f.Analysis.Program.Effects(s.Obj()); ok {
-				w.declaredCall(d, s.Obj(), call)
-				return
-			}
-		}
+	if d, field, ok := w.f.ofField(call.Fun); ok {
+		w.declaredCall(d, field, call)
+		return
 	}
 	if d, t, ok := w.f.ofType(call.Fun); ok {
 		w.declaredCall(d, t, call)
 		return
 	}
+	w.unknown(call)
+}
+
+// unknown walks the arguments of a call of a function value of which nothing is known.
+func (w *walker) unknown(call *ast.CallExpr) {
 	w.exprs(call.Args)
-	note(&w.e.Barrier, cause(call, "calls %s, a function value whose effects are unknown", text(call.Fun)).as(UnknownEffects))
+	c := cause(call, "calls %s, a function value whose effects are unknown", text(call.Fun)).as(UnknownEffects)
+	c.Hint = w.f.sayValue(call.Fun)
+	note(&w.e.Barrier, c)
+}
+
+// ofField returns what is said of the field that fun is, and that field.
+func (f *Function) ofField(fun ast.Expr) (load.Effects, types.Object, bool) {
+	sel, ok := ast.Unparen(fun).(*ast.SelectorExpr)
+	if !ok || f.Info.Selections[sel] == nil {
+		return load.Effects{}, nil, false
+	}
+	field := f.Info.Selections[sel].Obj()
+	d, ok := f.Analysis.Program.Effects(field)
+	return d, field, ok
 }
 
 // ofType returns what is said of all functions of the type of fun, and that type.

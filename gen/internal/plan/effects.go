@@ -12,6 +12,7 @@ type Cause struct {
 	Text string // completes "because it …": "calls os.Rename, whose effects are unknown"
 	Code Code   // what a refusal for this cause is called; "" if that depends
 	In   *Cause // why a function that is called can't be divided: see [Analysis.Lift]
+	Hint string // what to write instead, if that depends on more than the code
 }
 
 // Effects is what executing a piece of code does, as far as its order among
@@ -106,7 +107,7 @@ func (e *Effects) addCall(callee *Effects, pos token.Pos, name string) {
 		if c.Code == OnlyNow {
 			c.Code = WaitsInside
 		}
-		return Cause{Pos: pos, Text: "calls " + name + ", which " + c.Text, Code: c.Code, In: c.In}
+		return Cause{Pos: pos, Text: "calls " + name + ", which " + c.Text, Code: c.Code, In: c.In, Hint: c.Hint}
 	}
 	for l, c := range callee.Reads {
 		e.read(l, through(c))

@@ -248,14 +248,16 @@ func ReasonOf(c Cause, otherwise Code) Reason {
 	if r.Code == "" {
 		r.Code = otherwise
 	}
-	switch r.Code {
-	case UnknownEffects:
+	switch {
+	case c.Hint != "":
+		r.Hint = c.Hint
+	case r.Code == UnknownEffects:
 		r.Hint = "move the call out of the loop, or say what the function does with //asyncgen:pure or //asyncgen:effects"
-	case Blocks:
+	case r.Code == Blocks:
 		r.Hint = "move it out of the loop, or do it every so many iterations"
-	case WaitsInside:
+	case r.Code == WaitsInside:
 		r.Hint = "let the function return the tensor, and read it in the loop"
-	case OnlyNow:
+	case r.Code == OnlyNow:
 		r.Hint = "read it with Item, At, Float32s or their like, or print the tensor itself"
 	}
 	return r

@@ -178,7 +178,9 @@ func (w *walker) calls(e ast.Expr, call *ast.CallExpr) {
 		}
 		return
 	}
-	note(&w.e.Barrier, cause(call, "calls %s with %s, a function value whose effects are unknown", text(call.Fun), text(e)).as(UnknownEffects))
+	c := cause(call, "calls %s with %s, a function value whose effects are unknown", text(call.Fun), text(e)).as(UnknownEffects)
+	c.Hint = w.f.sayValue(e)
+	note(&w.e.Barrier, c)
 }
 
 // method adds what the method called name of e does, of the type t. That e may have none is no matter.

@@ -260,7 +260,17 @@ func (w *walker) rangeSteps(s *ast.RangeStmt) {
 			w.e.addCall(declared(d, s.X.Pos()), s.X.Pos(), text(s.X))
 			return
 		}
-		note(&w.e.Barrier, cause(s, "ranges over a function, %s, whose effects are unknown", text(s.X)).as(UnknownEffects))
+		if d, _, ok := w.f.ofField(s.X); ok {
+			w.e.addCall(declared(d, s.X.Pos()), s.X.Pos(), text(s.X))
+			return
+		}
+		if d, _, ok := w.f.ofType(s.X); ok {
+			w.e.addCall(declared(d, s.X.Pos()), s.X.Pos(), text(s.X))
+			return
+		}
+		c := cause(s, "ranges over a function, %s, whose effects are unknown", text(s.X)).as(UnknownEffects)
+		c.Hint = w.f.sayValue(s.X)
+		note(&w.e.Barrier, c)
 	}
 }
 
