@@ -149,6 +149,11 @@ func newSource(pkg *load.Package, generated map[string][]byte, packages map[stri
 		}
 	}
 	s.pairScopes(pkg.Types.Scope(), checked.Scope())
+	for decl := range pkg.Kernels {
+		if f := s.decls[key(decl)]; f != nil {
+			s.pairParameters(pkg, decl, f.Decl)
+		}
+	}
 	return s, nil
 }
 

@@ -603,7 +603,7 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	for _, x := range xs {
 		shift := x.Sum().Item()
 		fmt.Println(shift)
-		w = w.Sub(tensor.Full(shift, 3))
+		w = w.Sub(tensor.From([]float64{shift, shift, shift}, 3))
 	}
 	return w
 }`, `
@@ -763,8 +763,8 @@ func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 		plan.OnlyNow, "a wait of this form can't be put off",
 		`
 Some forms have no counterpart for a value that comes later: methods with a
-context, %T and %p, Wait for its own sake, a struct with tensors that is
-printed whole.`,
+context (without one, the wait no longer ends with it), %T and %p, Wait for its own sake, a struct with tensors that
+is printed whole, results whose size depends on values: NonZero, MaskedSelect, Unique.`,
 		`
 func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
@@ -787,7 +787,7 @@ can't come later, or it is none that can be called in two parts: a function lite
 that no variable stands for alone, a function of another package that uses what
 that package keeps for itself or declares a type, a function of another module, or
 one in a file with another build constraint. A loop in a function literal stays as it is, too. The remark says what. Let it return the tensor, and
-read that in the loop.`,
+read that in the loop. A function that ends a loop of its own by a value waits for it.`,
 		`
 func mean(x *tensor.Tensor) *tensor.Tensor {
 	m := x.Mean()
@@ -1035,7 +1035,9 @@ The value goes back to the device, and could stay there if the host only compute
 + - * / and functions of package math, in local variables of type float64 or in local slices of them, between
 reading it and giving it back. Of an index it is + - * in local variables of type int64 or
 int, and the device can select rows with it, slices of a length that is known, and what takes
-a tensor of indices.`,
+a tensor of indices. Where the device chooses, it takes all that is chosen from: a tensor whose computation has
+failed would spoil a variable that the program would have left alone. So the program must have looked at a value of
+a tensor that only one side uses, or uses it on both sides, as with tensor.Where.`,
 		`
 func half(x float64) float64 { return x / 2 }
 

@@ -16,7 +16,8 @@ import (
 
 // imports are the packages that examples use, by name.
 var imports = map[string]string{
-	"asyncrt": "github.com/asyncgen/asyncgen/runtime", "context": "context", "fmt": "fmt", "log": "log", "rand": "math/rand/v2", "slices": "slices", "time": "time",
+	"asyncrt": "github.com/asyncgen/asyncgen/runtime", "bufio": "bufio", "cmp": "cmp", "image": "image", "io": "io", "iter": "iter", "png": "image/png",
+	"context": "context", "fmt": "fmt", "log": "log", "rand": "math/rand/v2", "slices": "slices", "time": "time",
 	"nn": "github.com/asyncgen/asyncgen/runtime/nn", "optim": "github.com/asyncgen/asyncgen/runtime/optim", "tensor": "github.com/asyncgen/asyncgen/runtime/tensor",
 }
 
@@ -56,7 +57,7 @@ func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	sums["all"] = mine
 	return total
 }`},
-	{"AG206", "keep it in a variable of the function, and store it after the loop", `
+	{"AG206", "keep it in memory that the function makes, and store it after the loop", `
 func F(ids []int64) []int64 {
 	for range 9 {
 		window := ids[max(0, len(ids)-4):]
@@ -66,6 +67,165 @@ func F(ids []int64) []int64 {
 	}
 	return ids
 }`, ""},
+	{"AG206", "write var mine []*tensor.Tensor before the loop, append to mine in the loop, and p.frames = append(p.frames, mine...) after it", `
+type plate struct {
+	u      *tensor.Tensor
+	frames []*tensor.Tensor
+}
+
+func F(p *plate, steps int) (energies []float64) {
+	for range steps {
+		p.frames = append(p.frames, p.u)
+		p.u = p.u.AddScalar(1)
+		e := p.u.Sum().Item()
+		if e > 9 {
+			panic(fmt.Sprint("unstable", p.u))
+		}
+		energies = append(energies, e)
+	}
+	return energies
+}`, ""},
+	{"AG201", "hand v on itself: tensors never change", `
+func F(to []*nn.Param, vs []*tensor.Tensor) {
+	for i, v := range vs {
+		to[i].Set(tensor.From(v.Float32s(), v.Shape()...))
+		fmt.Println(v)
+	}
+}`, `
+func F(to []*nn.Param, vs []*tensor.Tensor) {
+	for i, v := range vs {
+		to[i].Set(v)
+		fmt.Println(v)
+	}
+}`},
+	{"AG203", "it is the same in every iteration: read it once, before the loop", `
+func F(w, adv *tensor.Tensor, xs []*tensor.Tensor) {
+	for _, x := range xs {
+		if adv.Std(0).Item() > 1 {
+			w = w.MatMul(x)
+		}
+		fmt.Println(w)
+	}
+}`, `
+func F(w, adv *tensor.Tensor, xs []*tensor.Tensor) {
+	spread := adv.Std(0).Item()
+	for _, x := range xs {
+		if spread > 1 {
+			w = w.MatMul(x)
+		}
+		fmt.Println(w)
+	}
+}`},
+	{"AG204", "write //asyncgen:kernel pure=loss above mean if loss only computes (or output=loss, device=loss, ...)", `
+func mean(loss func(x float64) float64, x float64) float64 { return loss(x) / 2 }
+
+func F(loss func(x float64) float64, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += mean(loss, x.Sum().Item())
+	}
+	return total
+}`, `
+//asyncgen:kernel pure=loss
+func mean(loss func(x float64) float64, x float64) float64 { return loss(x) / 2 }
+
+//asyncgen:kernel
+func F(loss func(x float64) float64, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += mean(loss, x.Sum().Item())
+	}
+	return total
+}`},
+	{"AG204", "write \"effects\": {\"image/png.Encode\": \"output\"}, or what else it does, in asyncgen.json beside go.mod", `
+func F(w io.Writer, img image.Image, xs []*tensor.Tensor) {
+	for _, x := range xs {
+		fmt.Println(x)
+		png.Encode(w, img)
+	}
+}`, ""},
+	{"AG205", "this can't be helped: a loop that takes its work from outside waits for it anyway", `
+func F(xs chan *tensor.Tensor) (total float64) {
+	for x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}`, ""},
+	{"AG205", "this can't be helped: a loop that takes its work from outside waits for it anyway", `
+func F(in *bufio.Scanner, w *tensor.Tensor) {
+	for in.Scan() {
+		fmt.Println(in.Text(), w.Sum().Item())
+	}
+}`, ""},
+	{"AG205", "send the tensor, and let the receiver read it", `
+func F(xs []*tensor.Tensor, out chan float64) {
+	for _, x := range xs {
+		out <- x.Sum().Item()
+	}
+}`, ""},
+	{"AG207", "this can't be helped: its size depends on values; work with the mask where that does", `
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		fmt.Println(x.GtScalar(0).NonZero().Shape())
+	}
+}`, ""},
+	{"AG207", "call Item, if the wait need not end with the context", `
+func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		v, _ := x.Sum().ItemContext(ctx)
+		total += v
+	}
+	return total
+}`, `
+func F(ctx context.Context, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		total += x.Sum().Item()
+	}
+	return total
+}`},
+	{"AG208", "this can't be helped while fit ends by a value", `
+func fit(x *tensor.Tensor) *tensor.Tensor {
+	for {
+		x = x.MatMul(x)
+		if x.Sum().Item() < 1 {
+			return x
+		}
+	}
+}
+
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		y := fit(x)
+		fmt.Println(y)
+	}
+}`, ""},
+	{"AG208", "read the values into a slice first, and let the literal look at those", `
+func F(xs []*tensor.Tensor) {
+	slices.SortFunc(xs, func(a, b *tensor.Tensor) int { return cmp.Compare(a.Item(), b.Item()) })
+}`, ""},
+	{"AG208", "yield the tensor, and read it where the iterator is ranged over", `
+func F(xs []*tensor.Tensor) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for _, x := range xs {
+			if !yield(x.Sum().Item()) {
+				return
+			}
+		}
+	}
+}`, ""},
+	{"AG222", "round it everywhere: float64(keep * dev), float64(k * dev)", `
+func F(w *tensor.Tensor, xs []*tensor.Tensor, k, keep float64) *tensor.Tensor {
+	for _, x := range xs {
+		dev := x.Sum().Item()
+		w = w.SubScalar(1 + k*dev + keep*dev)
+	}
+	return w
+}`, `
+func F(w *tensor.Tensor, xs []*tensor.Tensor, k, keep float64) *tensor.Tensor {
+	for _, x := range xs {
+		dev := x.Sum().Item()
+		w = w.SubScalar(1 + float64(k*dev) + float64(keep*dev))
+	}
+	return w
+}`},
 	{"AG206", "make the generator in the function, with r := rand.New(rand.NewPCG(1, 2)), or draw before the loop", `
 func F(r *rand.Rand, xs []*tensor.Tensor) (total float64) {
 	for range 9 {
@@ -137,6 +297,24 @@ func F(x *tensor.Tensor, sizes []int) int {
 		}
 	}
 	return -1
+}`},
+	{"AG215", "both may be the same memory: write mine := d.Max before the loop, and mine in its head", `
+type lengths struct{ Max int }
+
+func F(d *lengths, all []*lengths, x *tensor.Tensor) {
+	for i := 0; i < d.Max; i++ {
+		x = x.AddScalar(1)
+		all[i].Max = int(x.Sum().Item())
+	}
+}`, `
+type lengths struct{ Max int }
+
+func F(d *lengths, all []*lengths, x *tensor.Tensor) {
+	mine := d.Max
+	for i := 0; i < mine; i++ {
+		x = x.AddScalar(1)
+		all[i].Max = int(x.Sum().Item())
+	}
 }`},
 	{"AG215", "before the loop, mine := slices.Clone(keys), and range over mine", `
 func F(groups map[float64][]float64, keys []float64, x *tensor.Tensor) {

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
@@ -126,7 +127,7 @@ func (a *attempt) round() (changed bool) {
 				a.valued = plan.ChangedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
 				r := plan.Reason{Code: plan.LoopHeader, Cause: plan.Cause{Pos: u.Stmt.Node.Pos(), Text: "decides whether the loop goes on"}, Hint: a.ranged(u)}
 				if v := a.seenCounter(u); v != nil {
-					r = plan.Reason{Code: plan.SharedMemory, Cause: *v, Hint: keepLocal(*v)}
+					r = plan.Reason{Code: plan.SharedMemory, Cause: *v, Hint: a.keepLocal(*v)}
 				}
 				a.now[u.Stmt] = a.explain(u, r)
 				return false
@@ -146,7 +147,7 @@ func (a *attempt) round() (changed bool) {
 					// What that shows is the reason, not what this feeds; and if it runs in some iterations
 					// only, it is what runs now.
 					c := shown(a.target, root.Effects)
-					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: keepLocal(c)}}
+					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: a.keepLocal(c)}}
 					if a.staySeldom(root, why) {
 						return true
 					}
@@ -172,21 +173,29 @@ func (a *attempt) round() (changed bool) {
 // ranged returns what to write where the head of the loop, u, ranges over memory that may be what a
 // value is put into, or "".
 func (a *schedule) ranged(u *plan.Unit) string {
-	n, ok := u.Stmt.Inner().(*ast.RangeStmt)
 	step := a.by[u]
-	if !ok || !step.First.IsMemory() || !step.Second.IsMemory() || a.f.Variable(n.X) == nil {
+	if !step.First.IsMemory() || !step.Second.IsMemory() {
 		return ""
 	}
-	pkg := ""
+	const shared = "both may be the same memory: "
+	n, ok := u.Stmt.Inner().(*ast.RangeStmt)
+	if !ok {
+		place, reads := strings.CutPrefix(step.Why.Text, "reads ")
+		if !reads || !a.isBefore(place) {
+			return ""
+		}
+		return fmt.Sprintf(shared+"write mine := %s before the loop, and mine in its head", place)
+	}
+	x := types.ExprString(n.X)
 	switch a.f.Info.TypeOf(n.X).Underlying().(type) {
 	case *types.Slice:
-		pkg = "slices"
+		return fmt.Sprintf(shared+"before the loop, mine := slices.Clone(%s), and range over mine", x)
 	case *types.Map:
-		pkg = "maps"
-	default:
-		return ""
+		return fmt.Sprintf(shared+"before the loop, mine := maps.Clone(%s), and range over mine", x)
+	case *types.Array:
+		return fmt.Sprintf(shared+"range over len(%s)", x)
 	}
-	return fmt.Sprintf("both may be the same memory: before the loop, mine := %s.Clone(%s), and range over mine", pkg, types.ExprString(n.X))
+	return ""
 }
 
 // passes reports whether u can be put off, so that what follows it has to be as well.

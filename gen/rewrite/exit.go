@@ -36,7 +36,7 @@ func (a *obstacles) noExit(u *plan.Unit) *plan.Reason {
 		return nil
 	}
 	if a.loop.IsCall {
-		return noReturn(u)
+		return a.noReturn(u)
 	}
 	if !a.kernel.defers(u.Stmt) {
 		return a.kernel.switchedOff(u.Stmt)

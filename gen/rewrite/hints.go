@@ -3,7 +3,9 @@ package rewrite
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
+	"go/types"
 	"strings"
 	"unicode"
 
@@ -11,13 +13,14 @@ import (
 )
 
 // keepLocal says what to write in the place of a change that others can see, and would see too early.
-func keepLocal(c plan.Cause) string {
+func (a *target) keepLocal(c plan.Cause) string {
 	place, isPlace := strings.CutPrefix(c.Text, "changes ")
-	if strings.HasPrefix(place, "what is behind ") || strings.HasSuffix(place, "...") {
-		isPlace = false
-	}
+	isPlace = isPlace && !strings.HasPrefix(place, "what is behind ") && !strings.HasSuffix(place, "...")
 	called, after, isCall := strings.Cut(strings.TrimPrefix(c.Text, "calls "), ", which ")
-	switch {
+	switch elem := a.appends(place, c.Pos); {
+	case isPlace && !a.isBefore(place): // it can't be named before the loop
+	case isPlace && elem != "":
+		return fmt.Sprintf("write var mine []%s before the loop, append to mine in the loop, and %s = append(%[2]s, mine...) after it", elem, place)
 	case isPlace:
 		return fmt.Sprintf("write mine := %s before the loop, mine in its place in the loop, and %[1]s = mine after it", place)
 	case strings.Contains(c.Text, "draws from a random generator"):
@@ -25,15 +28,63 @@ func keepLocal(c plan.Cause) string {
 	case strings.HasSuffix(c.Text, "writes to the outside"):
 		return "print beside the read of a value, which comes later with it, and not where the tensor is computed"
 	case isCall && strings.HasPrefix(after, "changes "):
-		return fmt.Sprintf("let %s change a variable of the function, and store that after the loop", called)
+		return fmt.Sprintf("let %s return the new value, and store that after the loop", called)
 	}
-	return "keep it in a variable of the function, and store it after the loop"
+	return "keep it in memory that the function makes, and store it after the loop"
 }
 
-// onTensors says what to write in the place of c, which a value decides.
-func onTensors(c plan.Cause) string {
+// isBefore reports whether the expression place means the same before the loop: nothing it names is declared there.
+func (a *target) isBefore(place string) bool {
+	e, err := parser.ParseExpr(place)
+	if err != nil {
+		return false
+	}
+	before := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		for def, obj := range a.f.Info.Defs {
+			isVar := obj != nil && a.outermost.Node.Pos() <= def.Pos() && def.Pos() < a.outermost.Node.End()
+			before = before && !(ok && isVar && def.Name == id.Name)
+		}
+		return before && !(ok && id.Name == "mine")
+	})
+	return before
+}
+
+// appends returns the type of the elements that the statement at pos appends to place, or "".
+func (a *target) appends(place string, pos token.Pos) (elem string) {
+	ast.Inspect(a.loop.Node, func(n ast.Node) bool {
+		s, ok := n.(*ast.AssignStmt)
+		if !ok || s.Pos() > pos || pos >= s.End() || len(s.Lhs) != 1 || len(s.Rhs) != 1 {
+			return true
+		}
+		call, ok := s.Rhs[0].(*ast.CallExpr)
+		if ok && types.ExprString(call.Fun) == "append" && types.ExprString(call.Args[0]) == place {
+			t, isSlice := a.f.Info.TypeOf(call).Underlying().(*types.Slice)
+			if !isSlice {
+				return false
+			}
+			elem = types.TypeString(t.Elem(), func(pkg *types.Package) string {
+				if pkg == a.f.Pkg.Types {
+					return ""
+				}
+				return pkg.Name()
+			})
+		}
+		return true
+	})
+	return elem
+}
+
+// onTensors says what to write in the place of c, in u, which a value decides.
+func (a *target) onTensors(u *plan.Unit, c plan.Cause) string {
 	if strings.HasSuffix(c.Text, "State).Restore") {
 		return "break out of the loop there, and restore after it"
+	}
+	for _, r := range u.Reads {
+		if call, ok := a.f.Parent(r.Expr).(*ast.CallExpr); ok && call.Pos() == c.Pos && c.Text == "calls tensor.From" {
+			return "hand " + types.ExprString(r.Operand) + " on itself: tensors never change"
+		}
 	}
 	return "keep the computation on tensors"
 }

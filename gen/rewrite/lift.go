@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
@@ -34,7 +35,8 @@ func (p *planner) lift() { p.use(p.f.Lifting()) }
 // later. If f can't be divided, it returns what is in the way.
 func Divide(f *plan.Function) (*plan.Lift, *plan.Cause) {
 	if f.Defers() {
-		return nil, &plan.Cause{Pos: f.Decl.Pos(), Text: "defers a call, which would run before the values are there"}
+		return nil, &plan.Cause{Pos: f.Decl.Pos(), Text: "defers a call, which would run before the values are there",
+			Hint: "take the defer out of the function, or let that return the tensor, and read it in the loop"}
 	}
 	if g := f.Goto(); g != nil {
 		return nil, g
@@ -155,6 +157,9 @@ func (a *schedule) undivided() *plan.Cause {
 	for _, u := range a.units {
 		if r, ok := a.now[u.Stmt]; ok {
 			c := r.Cause
+			if c.Hint = r.Hint; c.Hint != "" && !strings.HasPrefix(c.Hint, "this can't") && !strings.HasPrefix(c.Hint, "in ") {
+				c.Hint = "in " + a.f.Decl.Name.Name + ", " + c.Hint
+			}
 			switch {
 			case r.Code == plan.FeedsDevice && a.isReturn(u.Stmt) && len(u.Reads) == 0:
 				c.Text += " for what it returns, after it has looked at a value"
@@ -238,10 +243,11 @@ func isTail(s *plan.Stmt) bool {
 }
 
 // noReturn returns why u can't decide later whether the function returns, or nil.
-func noReturn(u *plan.Unit) *plan.Reason {
+func (a *obstacles) noReturn(u *plan.Unit) *plan.Reason {
 	for _, jump := range plan.JumpsFrom(u.Stmt.Node) {
 		if _, ok := jump.(*ast.ReturnStmt); !ok || !isTail(u.Stmt) {
-			return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides with a value whether to go on"}}
+			return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides with a value whether to go on"},
+				Hint: "this can't be helped while " + a.f.Decl.Name.Name + " ends by a value"}
 		}
 	}
 	return nil

@@ -2,9 +2,11 @@ package rewrite
 
 import (
 	"go/ast"
+	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // inLiterals are the remarks on reads in function literals of f, of which the own loops have none: in a loop of the
@@ -23,7 +25,7 @@ func inLiterals(f *plan.Function) (remarks []plan.Remark) {
 			remarks = append(remarks, plan.Remark{
 				Code: code, Verdict: plan.Refused, Class: code.Class(), Pos: f.Position(call.Pos()), Function: f.Decl.Name.Name,
 				Message: (&plan.Read{Expr: call}).What() + " can't come later: " + code.Title(),
-				Because: []plan.Related{{Pos: f.Position(why.Pos), Text: "it " + why.Text}}, Hint: "write the loop in the body of a declared function",
+				Because: []plan.Related{{Pos: f.Position(why.Pos), Text: "it " + why.Text}}, Hint: why.Hint,
 			})
 		}
 		return true
@@ -44,7 +46,7 @@ func calledOften(f *plan.Function, n ast.Node) *plan.Cause {
 			continue
 		}
 		if inLoop {
-			return &plan.Cause{Pos: n.Pos(), Text: "is in a loop of a function literal"}
+			return &plan.Cause{Pos: n.Pos(), Text: "is in a loop of a function literal", Hint: inLoopOf(f, n.(*ast.FuncLit))}
 		}
 		lit := n
 		for {
@@ -61,7 +63,41 @@ func calledOften(f *plan.Function, n ast.Node) *plan.Cause {
 		if _, _, isLibrary := f.Library(to); isLibrary {
 			return nil
 		}
-		return &plan.Cause{Pos: lit.Pos(), Text: "is in a function literal that the called function may run in a loop"}
+		return &plan.Cause{Pos: lit.Pos(), Text: "is in a function literal that the called function may run in a loop",
+			Hint: handedTo(f, to)}
 	}
 	return nil
+}
+
+// inLoopOf says what to write instead of a loop in lit.
+func inLoopOf(f *plan.Function, lit *ast.FuncLit) string {
+	switch p := f.Parent(lit).(type) {
+	case *ast.ReturnStmt:
+		if params := f.Info.TypeOf(lit).(*types.Signature).Params(); params.Len() == 1 {
+			if _, isYield := params.At(0).Type().Underlying().(*types.Signature); isYield {
+				return "yield the tensor, and read it where the iterator is ranged over"
+			}
+		}
+	case *ast.CallExpr:
+		if _, starts := f.Parent(p).(*ast.GoStmt); starts {
+			return ""
+		}
+		if p.Fun != lit {
+			return handedTo(f, p)
+		}
+	}
+	return "write the loop in the body of a declared function"
+}
+
+// handedTo says what to write instead of a read in a function literal that call calls.
+func handedTo(f *plan.Function, call *ast.CallExpr) string {
+	if fn := typeutil.StaticCallee(f.Info, call); fn != nil && fn.Pkg() != nil {
+		switch fn.Pkg().Path() {
+		case "sort", "slices":
+			return "read the values into a slice first, and let the literal look at those"
+		case "sync", "golang.org/x/sync/errgroup": // it is a goroutine, or runs once
+			return ""
+		}
+	}
+	return "write the loop in place of the call, with what the literal does in it"
 }

@@ -32,7 +32,7 @@ func (a *obstacles) obstacle(u *plan.Unit) *plan.Reason {
 		return &plan.Reason{Code: plan.DecidesExit, Cause: *e.Ends, Hint: "give the loop a condition, or return from it"}
 	}
 	if e.Enqueues != nil {
-		r := plan.Reason{Code: plan.FeedsDevice, Cause: *e.Enqueues, Hint: onTensors(*e.Enqueues)}
+		r := plan.Reason{Code: plan.FeedsDevice, Cause: *e.Enqueues, Hint: a.onTensors(u, *e.Enqueues)}
 		if u.Whole {
 			r.Code = plan.DecidesDevice
 		}
@@ -235,7 +235,7 @@ func (a *attempt) operands() (changed bool) {
 		}
 		if a.shows(u.Ahead, u.Stmt) {
 			c := shown(a.target, u.Ahead)
-			a.stay(u, a.explain(u, plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: keepLocal(c)}))
+			a.stay(u, a.explain(u, plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: a.keepLocal(c)}))
 			changed = true
 			continue
 		}

@@ -2,8 +2,10 @@ package rewrite
 
 import (
 	"fmt"
+	"go/ast"
 	"go/token"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/asyncgen/asyncgen/gen/rewrite/rows"
 )
@@ -15,6 +17,7 @@ func (a *target) position(pos token.Pos) token.Position { return a.f.Position(po
 func (a *schedule) explain(u *plan.Unit, r plan.Reason) refuse {
 	var via []plan.Related
 	var read *plan.Read
+	comesBack := false
 	for w := u; ; {
 		if len(w.Reads) > 0 {
 			read = w.Reads[0]
@@ -23,13 +26,41 @@ func (a *schedule) explain(u *plan.Unit, r plan.Reason) refuse {
 		if !ok {
 			break
 		}
+		comesBack = comesBack || step.From.Stmt.Node.Pos() >= w.Stmt.Node.Pos()
 		via = append([]plan.Related{{Pos: a.position(step.Why.Pos), Text: dependence(step.Conflict)}}, via...)
 		w = step.From
 	}
-	if r.Code == plan.FeedsDevice && a.graph.Recurrent(u) {
+	switch feeds := r.Code == plan.FeedsDevice || r.Code == plan.DecidesDevice; {
+	case feeds && read != nil && a.isSame(read):
+		r.Hint = "it is the same in every iteration: read it once, before the loop"
+	case feeds && comesBack:
 		r.Hint = "its value comes back in the next iteration: " + r.Hint
 	}
 	return refuse{r, via, read}
+}
+
+// isSame reports whether r reads what the loop does not change.
+func (a *target) isSame(r *plan.Read) bool {
+	if r.Effects == nil || a.loop.IsCall {
+		return false
+	}
+	total, reads := a.loop.Total()
+	same := !r.Effects.Needs(total)
+	for _, o := range reads {
+		same = same && !r.Effects.Needs(o.Effects)
+	}
+	for v := range a.loop.Declares {
+		_, uses := r.Effects.Reads[plan.Loc{Kind: plan.Var, Obj: v}]
+		same = same && !uses
+	}
+	ast.Inspect(r.Operand, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			_, api, kind := a.f.Callee(call)
+			same = same && kind == plan.CallsLibrary && (api.Kind == tensorapi.View || api.Kind == tensorapi.Op && api.Arg == tensorapi.None)
+		}
+		return same
+	})
+	return same
 }
 
 // dependence says what the second of two statements does that ties it to the
@@ -38,6 +69,8 @@ func dependence(c plan.Conflict) string {
 	switch {
 	case c.Second.Kind == plan.World:
 		return "it " + c.Why.Text + ", in the same order"
+	case c.Kind == plan.Flow && c.First.IsMemory() && c.First != c.Second:
+		return "it " + c.Why.Text + ", which may share memory with what the value changes"
 	case c.Kind == plan.Flow:
 		return "it " + c.Why.Text + ", which depends on the value"
 	case c.Kind == plan.Output:
@@ -49,7 +82,10 @@ func dependence(c plan.Conflict) string {
 
 // refusal is the remark that the statement s, or the loop, stays as it is.
 func (a *target) refusal(s *plan.Stmt, r refuse) plan.Remark {
-	pos, what := s.Node.Pos(), "the loop waits for the device in every iteration"
+	pos, what := s.Node.Pos(), "the loop stays as it is"
+	if s != a.loop {
+		what = "the statement stays as it is"
+	}
 	if r.read == nil {
 		if _, reads := s.Total(); len(reads) > 0 {
 			r.read = reads[0]

@@ -81,7 +81,11 @@ func (a *obstacles) skipped(u *plan.Unit, r *plan.Read) *plan.Cause {
 			return nil
 		}
 	}
-	return &plan.Cause{Pos: r.Operand.Pos(), Text: "computes a tensor only where the loop has not gone on before"}
+	text := "computes a tensor only where the loop has not gone on before"
+	if a.loop.IsCall {
+		text = "computes a tensor only where the function has not returned before"
+	}
+	return &plan.Cause{Pos: r.Operand.Pos(), Text: text}
 }
 
 // complete finds statements that would come later and skip others which can't, and
@@ -94,8 +98,12 @@ func (a *attempt) complete() (changed bool) {
 		for _, v := range a.units {
 			if isSkipped(u.Stmt, v) && !a.late[v] {
 				jump := plan.JumpsFrom(u.Stmt.Node)[0]
-				r := plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the rest of the iteration runs"},
-					Hint: "put what enqueues work before it"}
+				text := "decides whether the rest of the iteration runs"
+				if a.loop.IsCall {
+					text = "returns early, if a value says so"
+				}
+				r := plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: text},
+					Hint: "put what enqueues work before it, if that may also happen when the test says no"}
 				a.stay(u, a.explain(u, r))
 				changed = true
 				break

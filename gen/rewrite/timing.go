@@ -29,8 +29,11 @@ func (a *target) timing() *refuse {
 				continue
 			}
 			if !a.onlyShown(s) {
-				return &refuse{Reason: plan.Reason{Code: plan.Timing, Cause: c,
-					Hint: "take times outside the loop, or only print them"}}
+				hint := "take times outside the loop, or only print them"
+				if s.IsCompound() {
+					hint = "this can't be helped while the time decides: let a count do that, as with if i%100 == 99"
+				}
+				return &refuse{Reason: plan.Reason{Code: plan.Timing, Cause: c, Hint: hint}}
 			}
 			for l := range s.Head.Writes {
 				if l.Kind == plan.Var && !clock[l.Obj] {

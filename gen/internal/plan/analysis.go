@@ -114,7 +114,7 @@ func (a *Analysis) summarise(fn *types.Func, home *load.Package) *Effects {
 	}
 	body, ok := a.Program.Body(fn)
 	if text := waitsFor(fn); !ok && text != "" {
-		return &Effects{Barrier: &Cause{Pos: fn.Pos(), Text: text, Code: Blocks}}
+		return &Effects{Barrier: &Cause{Pos: fn.Pos(), Text: text, Code: Blocks, Hint: blocking(fn)}}
 	}
 	if !ok {
 		return a.unknown(fn, "has effects that are unknown")

@@ -533,8 +533,19 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 		note(&w.e.Barrier, cause(call, "calls %s, which waits and writes a file", name(fn)).as(Blocks))
 	case tensorapi.WaitAll:
 		note(&w.e.Barrier, cause(call, "calls %s, which waits for everything", name(fn)).as(Blocks))
-	default: // Poll, Control, Call
-		note(&w.e.Barrier, cause(call, "calls %s", name(fn)).as(Blocks))
+	case tensorapi.Poll:
+		c := cause(call, "calls %s, which asks how far the device is", name(fn)).as(Blocks)
+		note(&w.e.Barrier, c.with("this can't be helped: the answer is of its time; it does not wait"))
+	case tensorapi.Control:
+		c := cause(call, "calls %s, which keeps its place in the order of all effects", name(fn)).as(Blocks)
+		note(&w.e.Barrier, c.with("call it before the loop, or every so many iterations"))
+	default:
+		c := cause(call, "calls %s, and the generator does not look into the function that this calls", name(fn)).as(Blocks)
+		c.Hint = "write what the function does in the loop itself, or leave the loop as it is"
+		if isFunc(w.f.Info.TypeOf(call)) {
+			c.Hint = "call it once, before the loop, or in a variable of the package"
+		}
+		note(&w.e.Barrier, c)
 	}
 }
 

@@ -45,7 +45,7 @@ func (l *Lift) unfit() *Cause {
 	divided := l.dividedCalls()
 	var found *Cause
 	no := func(n ast.Node, format string, args ...any) bool {
-		found = &Cause{Pos: n.Pos(), Text: fmt.Sprintf(format, args...) + ", and is in another package than the loop"}
+		found = &Cause{Pos: n.Pos(), Text: fmt.Sprintf(format, args...) + ", and is in another package than the loop", Hint: "export that, or let the function return the tensor, and read it in the loop"}
 		return false
 	}
 	visit := func(n ast.Node) bool {
@@ -106,7 +106,11 @@ func (f *Function) keptFrom(obj types.Object) string {
 		}
 	case isLabelOrLocal(obj) || obj.Exported():
 	default:
-		return "uses " + obj.Name() + ", which package " + obj.Pkg().Name() + " keeps for itself"
+		what := obj.Name()
+		if v, ok := obj.(*types.Var); ok && v.IsField() {
+			what = "field " + what
+		}
+		return "uses the unexported " + what + " of package " + obj.Pkg().Name()
 	}
 	return ""
 }

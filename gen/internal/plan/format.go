@@ -56,7 +56,7 @@ func (w *walker) literalElements(e ast.Expr) bool {
 		}
 		if w.f.Analysis.API.IsTensor(w.f.Info.TypeOf(el)) {
 			w.expr(el)
-			note(&w.e.Waits, cause(el, "prints a tensor inside another value").as(OnlyNow))
+			note(&w.e.Waits, cause(el, "prints a tensor inside another value").as(OnlyNow).with("print the tensors themselves"))
 			continue
 		}
 		w.formatted(el, false)

@@ -105,9 +105,9 @@ func (w *walker) asks(s *ast.SelectStmt) {
 func (w *walker) unready(s *ast.SelectStmt) {
 	for _, c := range s.Body.List {
 		if c.(*ast.CommClause).Comm == nil {
-			note(&w.e.Barrier, cause(s, "takes part in what other goroutines do, even if it does not wait (a context is only asked: case <-ctx.Done())").as(Blocks))
+			note(&w.e.Barrier, cause(s, "takes part in what other goroutines do, even if it does not wait (a context is only asked: case <-ctx.Done())").as(Blocks).with(ifWork))
 		}
 	}
-	note(&w.e.Barrier, cause(s, "waits for channels").as(Blocks))
+	note(&w.e.Barrier, cause(s, "waits for channels").as(Blocks).with(ifWork))
 	w.outer().stmts(s.Body.List)
 }

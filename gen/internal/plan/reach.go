@@ -27,7 +27,7 @@ func (w *walker) formatted(arg ast.Expr, faithful bool) {
 		if w.reads != nil {
 			why = "prints a tensor in a way that only the tensor itself can"
 		}
-		note(&w.e.Waits, cause(arg, "%s", why).as(OnlyNow))
+		note(&w.e.Waits, cause(arg, "%s", why).as(OnlyNow).with("print it with %v, or its Shape or Device"))
 		return
 	}
 	w.addRead(&Read{Expr: arg, Operand: arg})
@@ -73,7 +73,7 @@ func (w *walker) methods(t types.Type, at ast.Expr, seen map[types.Type]bool) {
 	}
 	seen[t] = true
 	if w.f.Analysis.API.IsTensor(t) {
-		note(&w.e.Waits, cause(at, "prints %s, which holds tensors", text(at)).as(OnlyNow))
+		note(&w.e.Waits, cause(at, "prints %s, which holds tensors", text(at)).as(OnlyNow).with("print the tensors themselves"))
 		return
 	}
 	if named, ok := derefNamed(t); ok && named.Obj().Pkg() != nil {
@@ -93,7 +93,13 @@ func (w *walker) methods(t types.Type, at ast.Expr, seen map[types.Type]bool) {
 			if fact := facts.Of(fn); fact != nil {
 				return // it makes text of what it is
 			}
-			w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), at.Pos(), name(fn))
+			e := w.f.Analysis.Summary(fn, w.f.Home)
+			if e.Waits != nil {
+				c := e.Waits.with("print the tensors themselves")
+				noting := *e
+				noting.Waits, e = &c, &noting
+			}
+			w.e.addCall(e, at.Pos(), name(fn))
 		}
 	}
 	switch u := t.Underlying().(type) {

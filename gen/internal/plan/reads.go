@@ -120,5 +120,5 @@ func (w *walker) read(api tensorapi.Func, fn *types.Func, call *ast.CallExpr) {
 		}
 	}
 	w.operands(call)
-	note(&w.e.Waits, cause(call, "calls %s, which waits", name(fn)).as(OnlyNow))
+	note(&w.e.Waits, cause(call, "calls %s, which waits", name(fn)).as(OnlyNow).with(w.onlyNow(fn, call)))
 }

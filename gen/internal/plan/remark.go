@@ -139,8 +139,8 @@ var titles = map[Code]string{
 	FeedsDevice:    "its value goes back to the device",
 	DecidesExit:    "its value decides whether the loop goes on",
 	DecidesDevice:  "its value decides what the device does",
-	UnknownEffects: "something beside it has unknown effects",
-	Blocks:         "something beside it may wait for the outside",
+	UnknownEffects: "something in the loop has unknown effects",
+	Blocks:         "something in the loop may wait for the outside",
 	SharedMemory:   "running ahead would show in memory that others can see",
 	OnlyNow:        "it can't be put off in this form",
 	WaitsInside:    "the wait is inside a function that is called",
@@ -249,12 +249,14 @@ func ReasonOf(c Cause, otherwise Code) Reason {
 		r.Code = otherwise
 	}
 	switch {
+	case c.In != nil && c.In.Hint != "":
+		r.Hint = c.In.Hint
 	case c.Hint != "":
 		r.Hint = c.Hint
 	case r.Code == UnknownEffects:
 		r.Hint = "move the call out of the loop, or say what the function does with //asyncgen:pure or //asyncgen:effects"
 	case r.Code == Blocks:
-		r.Hint = "move it out of the loop, or do it every so many iterations"
+		r.Hint = rarely
 	case r.Code == WaitsInside:
 		r.Hint = "let the function return the tensor, and read it in the loop"
 	case r.Code == OnlyNow:

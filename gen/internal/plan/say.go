@@ -5,11 +5,61 @@ import (
 	"go/ast"
 	"go/types"
 	"path/filepath"
+	"strings"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 )
 
-// This file says what to write, and where, so that the effects of a call are known.
+// This file says what to write, and where, instead of what can't be put off. Hints of one text for a code are in
+// ReasonOf.
+
+// What can't be helped, or only sometimes.
+const (
+	workFromOutside = "this can't be helped: a loop that takes its work from outside waits for it anyway"
+	otherGoroutines = "this can't be helped: a loop that takes part in what other goroutines do stays as it is; reads can have a loop of their own"
+	rarely          = "move it out of the loop, or do it every so many iterations"
+	ifWork          = rarely + "; if it is the work of the loop, this can't be helped"
+)
+
+// with returns c with a hint.
+func (c Cause) with(hint string) Cause {
+	c.Hint = hint
+	return c
+}
+
+// blocking is what to write instead of fn, of the standard library, which may wait for others.
+func blocking(fn *types.Func) string {
+	switch fn.Pkg().Path() {
+	case "sync/atomic":
+		return "other goroutines may look at it at once: do it after the loop, or every so many iterations"
+	case "sync":
+		if strings.HasSuffix(fn.Name(), "ock") { // of a mutex
+			return "lock around the loop, or keep what it guards in a variable of the function"
+		}
+		return otherGoroutines
+	}
+	return ifWork
+}
+
+// onlyNow is what to write instead of call, which waits for a tensor in a form that can't be put off.
+func (w *walker) onlyNow(fn *types.Func, call *ast.CallExpr) string {
+	name, isContext := strings.CutSuffix(fn.Name(), "Context")
+	results, recv := fn.Signature().Results(), fn.Signature().Recv()
+	switch {
+	case isContext:
+		return "call " + name + ", if the wait need not end with the context"
+	case results.Len() > 0 && w.f.Analysis.API.IsTensor(results.At(0).Type()):
+		return "this can't be helped: its size depends on values; work with the mask where that does (Where, MaskedFill, Sum)"
+	case recv != nil && tensorapi.IsCondition(recv.Type()):
+		return "compare numbers: x.Item() < limit"
+	case name == "Wait" && w.f.isDropped(call):
+		return "leave it out, or look at the error that Wait of a tensor returns"
+	case w.f.isDropped(call):
+		return "nothing uses the value: leave it out"
+	}
+	return ""
+}
 
 // elsewhere ends a hint that says what to write: what else helps.
 const elsewhere = "; or move the call out of the loop"
@@ -19,7 +69,7 @@ func (a *Analysis) above(what string, obj types.Object) string {
 	if pos := a.Program.Fset.Position(obj.Pos()); pos.IsValid() {
 		what += fmt.Sprintf(" (%s:%d)", filepath.Base(pos.Filename), pos.Line)
 	}
-	return "write //asyncgen:pure above " + what + ", or //asyncgen:effects with what it does" + elsewhere
+	return "write //asyncgen:pure above " + what + " if it only computes, or //asyncgen:effects with what it does" + elsewhere
 }
 
 // sayFunc is what to write of fn.
@@ -27,10 +77,8 @@ func (a *Analysis) sayFunc(fn *types.Func) string {
 	fn = fn.Origin()
 	if !a.isOurs(fn) {
 		effect := "none"
-		for v := range fn.Signature().Params().Variables() {
-			if isWriter(v.Type()) {
-				effect = "output"
-			}
+		if r := fn.Signature().Results(); r.Len() == 0 || r.Len() == 1 && isError(r.At(0).Type()) {
+			effect = "output"
 		}
 		return fmt.Sprintf("write \"effects\": {%q: %q}, or what else it does, in %s beside go.mod%s", load.FullName(fn), effect, load.ConfigName, elsewhere)
 	}
@@ -68,7 +116,7 @@ func (f *Function) sayValue(fun ast.Expr) string {
 			return hint
 		}
 	}
-	return "declare the type of such functions, with //asyncgen:pure above it, or //asyncgen:effects with what they do" + elsewhere
+	return "declare the type of such functions, with //asyncgen:pure above it if they only compute, or //asyncgen:effects" + elsewhere
 }
 
 // sayParam is what to write of the function that id, a parameter of f or of the function around it, stands for.
@@ -80,12 +128,12 @@ func (f *Function) sayParam(id *ast.Ident) string {
 	if v == nil || f.parameter(v.Name()) != v || f.Sets(v) != 1 {
 		return ""
 	}
-	decl, where := f.Decl, "write //asyncgen:kernel pure=%s (or output=%[1]s, device=%[1]s, ...) above %s"
+	decl, where := f.Decl, "write //asyncgen:kernel pure=%s above %s if %[1]s only computes (or output=%[1]s, device=%[1]s, ...)"
 	if f.Restated != nil {
 		decl = f.Restated.From
 	}
 	if f.Pkg.Kernels[decl] != nil {
-		where = "write pure=%s (or output=%[1]s, device=%[1]s, ...) in the directive of %s"
+		where = "write pure=%s in the directive of %s if %[1]s only computes (or output=%[1]s, device=%[1]s, ...)"
 	}
 	return fmt.Sprintf(where, v.Name(), f.Decl.Name.Name) + elsewhere
 }

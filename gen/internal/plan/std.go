@@ -15,7 +15,11 @@ func (w *walker) standard(fact *facts.Entry, fn *types.Func, call *ast.CallExpr)
 	w.receiver(call)
 	if fact.Has(facts.Blocks) {
 		w.exprs(call.Args)
-		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)).as(Blocks))
+		hint := blocking(fn)
+		if _, ok := w.f.parents[call].(*ast.ForStmt); ok {
+			hint = workFromOutside
+		}
+		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)).as(Blocks).with(hint))
 		return
 	}
 	c := cause(call, "calls %s", name(fn))
@@ -209,7 +213,7 @@ func (w *walker) method(t types.Type, method string, e ast.Expr, call *ast.CallE
 	case fact == nil:
 		w.e.addCall(w.f.Analysis.Summary(fn, w.f.Home), call.Pos(), name(fn))
 	case fact.Has(facts.Blocks):
-		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)).as(Blocks))
+		note(&w.e.Barrier, cause(call, "calls %s, which may wait for the outside", name(fn)).as(Blocks).with(blocking(fn)))
 	default:
 		if isInterface(t) && fact.Has(facts.Prints|facts.Stream) && w.f.Analysis.sharesBuffers(w.f.Home) {
 			bytes := Loc{Kind: Elem, Type: w.f.Analysis.types.of(types.Typ[types.Uint8])}

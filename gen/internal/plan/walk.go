@@ -134,9 +134,9 @@ func (w *walker) stmt(s ast.Stmt) {
 			w.e.addCall(declared(d, s.Pos()), s.Pos(), text(s.Chan)+" <-")
 			break
 		}
-		note(&w.e.Barrier, cause(s, "sends on a channel").as(Blocks))
+		note(&w.e.Barrier, cause(s, "sends on a channel").as(Blocks).with("send the tensor, and let the receiver read it, or say //asyncgen:kernel output=ch of a channel that is a parameter"))
 	case *ast.GoStmt:
-		note(&w.e.Barrier, cause(s, "starts a goroutine").as(Blocks))
+		note(&w.e.Barrier, cause(s, "starts a goroutine").as(Blocks).with(otherGoroutines))
 		w.outer().call(s.Call)
 	case *ast.DeferStmt:
 		w.outer().call(s.Call)
@@ -228,7 +228,7 @@ func (w *walker) rangeSteps(s *ast.RangeStmt) {
 			w.e.read(l, cause(s.X, "reads %s", text(s.X)))
 		}
 	case *types.Chan:
-		note(&w.e.Barrier, cause(s, "receives from a channel").as(Blocks))
+		note(&w.e.Barrier, cause(s, "receives from a channel").as(Blocks).with(workFromOutside))
 	case *types.Signature:
 		if call, ok := ast.Unparen(s.X).(*ast.CallExpr); ok {
 			if fn := typeutil.StaticCallee(w.f.Info, call); fn != nil {
@@ -296,7 +296,7 @@ func (w *walker) expr(e ast.Expr) {
 		w.expr(e.Y)
 	case *ast.UnaryExpr:
 		if e.Op == token.ARROW {
-			note(&w.e.Barrier, cause(e, "receives from a channel").as(Blocks))
+			note(&w.e.Barrier, cause(e, "receives from a channel").as(Blocks).with(ifWork))
 		}
 		w.expr(e.X)
 	case *ast.TypeAssertExpr:
@@ -332,7 +332,8 @@ func (w *walker) composite(e *ast.CompositeLit) {
 // where it is called; if that is not known, it hands its variables out here.
 func (w *walker) literal(lit *ast.FuncLit) {
 	if !w.f.isTame(lit) {
-		note(&w.e.Leaves, cause(lit, "makes a function that may be called at another time").as(UnknownEffects))
+		c := cause(lit, "makes a function that may be called at another time").as(UnknownEffects)
+		note(&w.e.Leaves, c.with("make the function before the loop, or write what it does in the loop"))
 		for _, id := range w.f.captured(lit) {
 			w.touch(w.place(id), id, w.e.read, "hands out")
 		}

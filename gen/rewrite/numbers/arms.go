@@ -84,8 +84,8 @@ func (r *chooser) spoils(s ast.Stmt, all []side, c *choice) *misfit {
 					if !at.IsValid() {
 						at = s.Pos()
 					}
-					return &misfit{plan.NoNumber, at, "takes " + text + " on one side, and if that has failed, what the other side makes of " + v.Name() + " would be spoiled",
-						"use it on both sides"}
+					return &misfit{plan.NoNumber, at, "uses " + text + " on one side only: if computing it has failed, " + v.Name() + " would be lost on the other, too",
+						"look at a value of " + text + " first, or choose with tensor.Where"}
 				}
 			}
 		}
@@ -116,7 +116,7 @@ func (r *chooser) isLookedAt(e ast.Expr, v *types.Var, s ast.Stmt) bool {
 func (r *chooser) costsLittle(e ast.Expr) (why *misfit) {
 	no := func(n ast.Node, text string) {
 		if why == nil {
-			why = &misfit{plan.NoNumber, n.Pos(), text + " on one side of a choice", "do it before"}
+			why = &misfit{plan.NoNumber, n.Pos(), text + " on one side of a choice", "do it before the if, if it may be done in any case"}
 		}
 	}
 	ast.Inspect(e, func(n ast.Node) bool {

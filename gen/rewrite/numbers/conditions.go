@@ -36,7 +36,7 @@ func (r *chooser) condition(s ast.Stmt, all []side, needs map[*types.Var]bool) *
 		for i, lhs := range a.Lhs {
 			v, ok := r.f.Info.Defs[lhs.(*ast.Ident)].(*types.Var)
 			if !ok || !isFloat64(v.Type()) && !isIndex(v.Type()) || !r.isValued(a.Rhs[i]) {
-				return &misfit{plan.NoNumber, lhs.Pos(), "defines " + types.ExprString(lhs) + " in the head of the if", "put that before"}
+				return &misfit{plan.NoNumber, lhs.Pos(), "defines " + types.ExprString(lhs) + " in the head of the if", "put that before the if"}
 			}
 			needs[v] = true
 		}

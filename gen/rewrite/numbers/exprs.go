@@ -204,11 +204,11 @@ func leaf(f *plan.Function, e ast.Expr) *misfit {
 	effects := f.Effects(e)
 	for _, c := range []*plan.Cause{effects.Barrier, effects.Waits, effects.Enqueues, effects.Leaves, effects.Ends} {
 		if c != nil {
-			return &misfit{plan.NoNumber, c.Pos, c.Text + " in the middle of it", "do that before"}
+			return &misfit{plan.NoNumber, c.Pos, c.Text + " in the middle of it", "do that before, into a variable"}
 		}
 	}
 	for _, c := range effects.Writes {
-		return &misfit{plan.NoNumber, c.Pos, c.Text + " in the middle of it", "do that before"}
+		return &misfit{plan.NoNumber, c.Pos, c.Text + " in the middle of it", "do that before, into a variable"}
 	}
 	return nil
 }

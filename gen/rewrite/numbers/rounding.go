@@ -5,18 +5,38 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-func rounding(x ast.Expr) *misfit {
+// rounding is that x, which is added to something, may be a product. The hint names all such operands of its
+// expression.
+func (r *locals) rounding(x ast.Expr) *misfit {
+	var whole ast.Node = x
+	for e, ok := r.f.Parent(whole).(ast.Expr); ok; e, ok = r.f.Parent(whole).(ast.Expr) {
+		whole = e
+	}
+	round := []string{"float64(" + types.ExprString(x) + ")"}
+	ast.Inspect(whole, func(n ast.Node) bool {
+		b, ok := n.(*ast.BinaryExpr)
+		if !ok || b.Op != token.ADD && b.Op != token.SUB {
+			return true
+		}
+		for _, y := range []ast.Expr{b.X, b.Y} {
+			if text := "float64(" + types.ExprString(y) + ")"; r.isProduct(y, make(map[*types.Var]bool)) && !slices.Contains(round, text) {
+				round = append(round, text)
+			}
+		}
+		return true
+	})
 	text := "adds the product " + types.ExprString(x)
 	if b, ok := ast.Unparen(x).(*ast.BinaryExpr); !ok || b.Op != token.MUL {
 		text = "adds " + types.ExprString(x) + ", which may be a product"
 	}
 	return &misfit{plan.OneRounding, x.Pos(), text + ", and Go rounds the product on some platforms and not on others",
-		"round it everywhere: float64(" + types.ExprString(x) + ")"}
+		"round it everywhere: " + strings.Join(round, ", ")}
 }
 
 // isProduct reports whether e may be a product that has not been rounded when it is added to

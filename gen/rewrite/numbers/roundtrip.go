@@ -138,7 +138,7 @@ func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 		if e.Op == token.ADD || e.Op == token.SUB {
 			for _, x := range []ast.Expr{e.X, e.Y} {
 				if r.isProduct(x, make(map[*types.Var]bool)) {
-					return rounding(x)
+					return r.rounding(x)
 				}
 			}
 		}
@@ -220,7 +220,7 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 			}
 			if d.op == token.ADD || d.op == token.SUB {
 				if r.isProduct(d.value, make(map[*types.Var]bool)) {
-					return rounding(d.value)
+					return r.rounding(d.value)
 				}
 				if product {
 					return cannot(d.stmt.Pos(), "adds to "+v.Name()+", which may be a product that is not rounded")

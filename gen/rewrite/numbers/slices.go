@@ -79,7 +79,7 @@ func (r *finder) slice(v *types.Var, needs map[*types.Var]bool) *misfit {
 				return cannot(d.stmt.Pos(), "sets an element of "+v.Name()+" in a way that numbers have no form of")
 			}
 			if d.op == token.ADD || d.op == token.SUB {
-				return rounding(d.stmt.(*ast.AssignStmt).Lhs[0]) // in memory there may be a product
+				return r.rounding(d.stmt.(*ast.AssignStmt).Lhs[0]) // in memory there may be a product
 			}
 		}
 		if why := r.stored(d, []ast.Expr{d.value}, needs); why != nil {
