@@ -170,16 +170,19 @@ func (a *attempt) round() (changed bool) {
 	return changed || a.operands() || a.complete()
 }
 
-// ranged returns what to write where the head of the loop, u, ranges over memory that may be what a
-// value is put into, or "".
+// ranged returns what to write where the head of the loop, u, needs memory that may be what a value is put into, or "".
 func (a *schedule) ranged(u *plan.Unit) string {
-	step := a.by[u]
-	if !step.First.IsMemory() || !step.Second.IsMemory() {
-		return ""
-	}
 	const shared = "both may be the same memory: "
 	n, ok := u.Stmt.Inner().(*ast.RangeStmt)
-	if !ok {
+	step := a.by[u]
+	switch f, isFor := u.Stmt.Inner().(*ast.ForStmt); {
+	case ok && n.Value == nil && isArray(a.f.Info.TypeOf(n.X)):
+		return fmt.Sprintf("range over len(%s)", types.ExprString(n.X))
+	case isFor && isFieldCounter(f.Post):
+		return fmt.Sprintf("let a variable of the function count, and set %s after the loop", types.ExprString(f.Post.(*ast.IncDecStmt).X))
+	case !step.First.IsMemory() || !step.Second.IsMemory():
+		return ""
+	case !ok:
 		place, reads := strings.CutPrefix(step.Why.Text, "reads ")
 		if !reads || !a.isBefore(place) {
 			return ""
@@ -192,10 +195,19 @@ func (a *schedule) ranged(u *plan.Unit) string {
 		return fmt.Sprintf(shared+"before the loop, mine := slices.Clone(%s), and range over mine", x)
 	case *types.Map:
 		return fmt.Sprintf(shared+"before the loop, mine := maps.Clone(%s), and range over mine", x)
-	case *types.Array:
-		return fmt.Sprintf(shared+"range over len(%s)", x)
 	}
 	return ""
+}
+
+func isArray(t types.Type) bool { _, ok := t.Underlying().(*types.Array); return ok }
+
+// isFieldCounter reports whether s counts in something that is no variable: m.N++.
+func isFieldCounter(s ast.Stmt) bool {
+	inc, ok := s.(*ast.IncDecStmt)
+	if ok {
+		_, ok = ast.Unparen(inc.X).(*ast.SelectorExpr)
+	}
+	return ok
 }
 
 // passes reports whether u can be put off, so that what follows it has to be as well.

@@ -16,9 +16,12 @@ import (
 func (a *target) keepLocal(c plan.Cause) string {
 	place, isPlace := strings.CutPrefix(c.Text, "changes ")
 	isPlace = isPlace && !strings.HasPrefix(place, "what is behind ") && !strings.HasSuffix(place, "...")
-	called, after, isCall := strings.Cut(strings.TrimPrefix(c.Text, "calls "), ", which ")
+	called, _, isCall := strings.Cut(c.Text, ", which changes ")
+	called = called[strings.LastIndex(called, "calls ")+len("calls "):] // of those that call each other, the last
 	switch elem := a.appends(place, c.Pos); {
-	case isPlace && !a.isBefore(place): // it can't be named before the loop
+	case isPlace && token.IsIdentifier(place) && !a.isBefore(place): // it is declared in the loop, and led to by others
+		return ""
+	case isPlace && !a.isBefore(place):
 	case isPlace && elem != "":
 		return fmt.Sprintf("write var mine []%s before the loop, append to mine in the loop, and %s = append(%[2]s, mine...) after it", elem, place)
 	case isPlace:
@@ -27,7 +30,9 @@ func (a *target) keepLocal(c plan.Cause) string {
 		return "make the generator in the function, with r := rand.New(rand.NewPCG(1, 2)), or draw before the loop, into a slice"
 	case strings.HasSuffix(c.Text, "writes to the outside"):
 		return "print beside the read of a value, which comes later with it, and not where the tensor is computed"
-	case isCall && strings.HasPrefix(after, "changes "):
+	case strings.HasPrefix(c.Text, "calls ") && strings.HasSuffix(c.Text, ".Writer).Write"):
+		return "keep what it writes in a slice, and write that after the loop"
+	case isCall:
 		return fmt.Sprintf("let %s return the new value, and store that after the loop", called)
 	}
 	return "keep it in memory that the function makes, and store it after the loop"

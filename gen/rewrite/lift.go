@@ -163,8 +163,10 @@ func (a *schedule) undivided() *plan.Cause {
 			switch {
 			case r.Code == plan.FeedsDevice && a.isReturn(u.Stmt) && len(u.Reads) == 0:
 				c.Text += " for what it returns, after it has looked at a value"
+				c.Hint = ""
 			case r.Code == plan.FeedsDevice && a.isReturn(u.Stmt) && isBesideReads(u, c.Pos):
 				c.Text += " for one of its results, and another one is a value"
+				c.Hint = ""
 			case r.Code == plan.FeedsDevice:
 				c.Text += ", which depends on a value"
 			}

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"go/ast"
-	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
@@ -71,14 +70,10 @@ func calledOften(f *plan.Function, n ast.Node) *plan.Cause {
 
 // inLoopOf says what to write instead of a loop in lit.
 func inLoopOf(f *plan.Function, lit *ast.FuncLit) string {
-	switch p := f.Parent(lit).(type) {
-	case *ast.ReturnStmt:
-		if params := f.Info.TypeOf(lit).(*types.Signature).Params(); params.Len() == 1 {
-			if _, isYield := params.At(0).Type().Underlying().(*types.Signature); isYield {
-				return "yield the tensor, and read it where the iterator is ranged over"
-			}
-		}
-	case *ast.CallExpr:
+	if f.ReturnsIterator(lit) {
+		return "yield the tensor, and read it where the iterator is ranged over"
+	}
+	if p, ok := f.Parent(lit).(*ast.CallExpr); ok {
 		if _, starts := f.Parent(p).(*ast.GoStmt); starts {
 			return ""
 		}

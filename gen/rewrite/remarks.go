@@ -49,14 +49,14 @@ func (a *target) isSame(r *plan.Read) bool {
 	for _, o := range reads {
 		same = same && !r.Effects.Needs(o.Effects)
 	}
-	for v := range a.loop.Declares {
-		_, uses := r.Effects.Reads[plan.Loc{Kind: plan.Var, Obj: v}]
-		same = same && !uses
-	}
-	ast.Inspect(r.Operand, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok {
-			_, api, kind := a.f.Callee(call)
-			same = same && kind == plan.CallsLibrary && (api.Kind == tensorapi.View || api.Kind == tensorapi.Op && api.Arg == tensorapi.None)
+	ast.Inspect(r.Expr, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			obj := a.f.Info.Uses[n]
+			same = same && (obj == nil || obj.Pos() < a.loop.Node.Pos() || a.loop.Node.End() <= obj.Pos())
+		case *ast.CallExpr:
+			_, api, kind := a.f.Callee(n)
+			same = same && (n == r.Expr || kind == plan.CallsLibrary && (api.Kind == tensorapi.View || api.Kind == tensorapi.Op && api.Arg == tensorapi.None))
 		}
 		return same
 	})

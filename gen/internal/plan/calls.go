@@ -128,7 +128,7 @@ func (w *walker) declaredCall(d load.Effects, callee types.Object, call *ast.Cal
 				w.expr(arg)
 			case call.Ellipsis.IsValid() && i == len(call.Args)-1:
 				w.expr(arg)
-				note(&w.e.Barrier, cause(arg, "formats %s, whose types are not known", text(arg)).as(UnknownEffects))
+				note(&w.e.Barrier, cause(arg, "formats %s, whose types are not known", text(arg)).as(UnknownEffects).with(knownType))
 			default:
 				w.formatted(arg, false)
 			}
@@ -314,7 +314,7 @@ func (w *walker) operandsOfPrinter(fn *types.Func, call *ast.CallExpr) {
 // formattedRest adds that the elements of arg are formatted, of which the types do not show here. Where arg is the last
 // parameter of a function that is summarised, that is the business of its callers.
 func (w *walker) formattedRest(arg ast.Expr) {
-	c := cause(arg, "formats %s, whose types are not known", text(arg)).as(UnknownEffects)
+	c := cause(arg, "formats %s, whose types are not known", text(arg)).as(UnknownEffects).with(knownType)
 	if w.f.isRest(arg) {
 		note(&w.e.Formats, c)
 		return

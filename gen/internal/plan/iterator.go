@@ -28,6 +28,13 @@ func (w *walker) iterator(x ast.Expr) *Effects {
 	return w.f.Analysis.iterates(fn, returnedLiterals)
 }
 
+// ReturnsIterator reports whether lit stands in a return, and gets a function as its only parameter.
+func (f *Function) ReturnsIterator(lit *ast.FuncLit) bool {
+	_, ok := f.parents[lit].(*ast.ReturnStmt)
+	params := f.Info.TypeOf(lit).(*types.Signature).Params()
+	return ok && params.Len() == 1 && isFunc(params.At(0).Type())
+}
+
 // returnedLiterals returns the function literals that decl returns, or nil if
 // it returns anything else.
 func returnedLiterals(decl *ast.FuncDecl) (lits []*ast.FuncLit) {

@@ -108,7 +108,7 @@ func (w *walker) methods(t types.Type, at ast.Expr, seen map[types.Type]bool) {
 			w.errors(at, seen)
 			return
 		}
-		note(&w.e.Barrier, cause(at, "formats %s, whose type is not known before the program runs", text(at)).as(UnknownEffects))
+		note(&w.e.Barrier, cause(at, "formats %s, whose type is not known before the program runs", text(at)).as(UnknownEffects).with(knownType))
 	case *types.Struct:
 		for f := range u.Fields() {
 			w.methods(f.Type(), at, seen)

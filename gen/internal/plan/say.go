@@ -19,6 +19,7 @@ const (
 	workFromOutside = "this can't be helped: a loop that takes its work from outside waits for it anyway"
 	otherGoroutines = "this can't be helped: a loop that takes part in what other goroutines do stays as it is; reads can have a loop of their own"
 	rarely          = "move it out of the loop, or do it every so many iterations"
+	knownType       = "format something of a type that is known" + elsewhere
 	ifWork          = rarely + "; if it is the work of the loop, this can't be helped"
 )
 

@@ -333,6 +333,9 @@ func (w *walker) composite(e *ast.CompositeLit) {
 func (w *walker) literal(lit *ast.FuncLit) {
 	if !w.f.isTame(lit) {
 		c := cause(lit, "makes a function that may be called at another time").as(UnknownEffects)
+		if w.f.ReturnsIterator(lit) {
+			c.Text = "returns an iterator"
+		}
 		note(&w.e.Leaves, c.with("make the function before the loop, or write what it does in the loop"))
 		for _, id := range w.f.captured(lit) {
 			w.touch(w.place(id), id, w.e.read, "hands out")
