@@ -16,8 +16,8 @@ import (
 
 // imports are the packages that examples use, by name.
 var imports = map[string]string{
-	"asyncrt": "github.com/asyncgen/asyncgen/runtime", "bufio": "bufio", "cmp": "cmp", "image": "image", "io": "io", "iter": "iter", "png": "image/png",
-	"context": "context", "fmt": "fmt", "log": "log", "rand": "math/rand/v2", "slices": "slices", "time": "time",
+	"asyncrt": "github.com/asyncgen/asyncgen/runtime", "bufio": "bufio", "cmp": "cmp", "image": "image", "io": "io", "iter": "iter", "kernel": "github.com/asyncgen/asyncgen/device/kernel", "png": "image/png",
+	"context": "context", "fmt": "fmt", "log": "log", "rand": "math/rand/v2", "slices": "slices", "sync": "sync", "time": "time",
 	"nn": "github.com/asyncgen/asyncgen/runtime/nn", "optim": "github.com/asyncgen/asyncgen/runtime/optim", "tensor": "github.com/asyncgen/asyncgen/runtime/tensor",
 }
 
@@ -85,6 +85,85 @@ func F(p *plate, steps int) (energies []float64) {
 	}
 	return energies
 }`, ""},
+	{"AG205", "call it once, before the loop, or for a variable of the package", `
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		half := tensor.Fuse("half", 1, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Tanh(x[0]) })
+		fmt.Println(half.Of(x))
+	}
+}`, `
+func F(xs []*tensor.Tensor) {
+	half := tensor.Fuse("half", 1, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Tanh(x[0]) })
+	for _, x := range xs {
+		fmt.Println(half.Of(x))
+	}
+}`},
+	{"AG205", "lock around the loop, or keep what it guards in a variable of the function", `
+func F(mu *sync.Mutex, sums map[int]float64, xs []*tensor.Tensor) {
+	for i, x := range xs {
+		v := x.Sum().Item()
+		mu.Lock()
+		sums[i] = v
+		mu.Unlock()
+	}
+}`, `
+func F(mu *sync.Mutex, sums map[int]float64, xs []*tensor.Tensor) {
+	mu.Lock()
+	for i, x := range xs {
+		v := x.Sum().Item()
+		sums[i] = v
+	}
+	mu.Unlock()
+}`},
+	{"AG207", "print the tensors themselves", `
+type terms struct{ a, b *tensor.Tensor }
+
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		t := terms{x.Sum(), x.Mean()}
+		fmt.Println(t)
+	}
+}`, `
+type terms struct{ a, b *tensor.Tensor }
+
+func F(xs []*tensor.Tensor) {
+	for _, x := range xs {
+		t := terms{x.Sum(), x.Mean()}
+		fmt.Println(t.a, t.b)
+	}
+}`},
+	{"AG207", "compare numbers: x.Item() < limit", `
+func F(xs []*tensor.Tensor) int {
+	for i, x := range xs {
+		if x.Sum().F64().Lt(tensor.Const(1)).Item() {
+			return i
+		}
+	}
+	return -1
+}`, `
+func F(xs []*tensor.Tensor) int {
+	for i, x := range xs {
+		if x.Sum().F64().Item() < 1 {
+			return i
+		}
+	}
+	return -1
+}`},
+	{"AG215", "range over len(h)", `
+func F(x *tensor.Tensor) (h [8]int64) {
+	bins := x.BinCount(8)
+	for i := range h {
+		h[i] = bins.AtInt(i)
+	}
+	return h
+}`, `
+func F(x *tensor.Tensor) (h [8]int64) {
+	bins := x.BinCount(8)
+	for i := range len(h) {
+		h[i] = bins.AtInt(i)
+	}
+	return h
+}`},
 	{"AG201", "hand v on itself: tensors never change", `
 func F(to []*nn.Param, vs []*tensor.Tensor) {
 	for i, v := range vs {

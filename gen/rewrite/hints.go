@@ -87,7 +87,7 @@ func (a *target) onTensors(u *plan.Unit, c plan.Cause) string {
 		return "break out of the loop there, and restore after it"
 	}
 	for _, r := range u.Reads {
-		if call, ok := a.f.Parent(r.Expr).(*ast.CallExpr); ok && call.Pos() == c.Pos && c.Text == "calls tensor.From" {
+		if call, ok := a.f.Parent(r.Expr).(*ast.CallExpr); ok && call.Pos() == c.Pos && strings.HasPrefix(c.Text, "calls tensor.From") {
 			return "hand " + types.ExprString(r.Operand) + " on itself: tensors never change"
 		}
 	}

@@ -541,11 +541,7 @@ func (w *walker) library(api tensorapi.Func, fn *types.Func, call *ast.CallExpr)
 		note(&w.e.Barrier, c.with("call it before the loop, or every so many iterations"))
 	default:
 		c := cause(call, "calls %s, and the generator does not look into the function that this calls", name(fn)).as(Blocks)
-		c.Hint = "write what the function does in the loop itself, or leave the loop as it is"
-		if isFunc(w.f.Info.TypeOf(call)) {
-			c.Hint = "call it once, before the loop, or in a variable of the package"
-		}
-		note(&w.e.Barrier, c)
+		note(&w.e.Barrier, c.with(w.f.calling(call)))
 	}
 }
 

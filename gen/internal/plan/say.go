@@ -43,6 +43,21 @@ func blocking(fn *types.Func) string {
 	return ifWork
 }
 
+// calling is what to write instead of call, of a function of the library that calls one.
+func (f *Function) calling(call *ast.CallExpr) string {
+	t := f.Info.TypeOf(call)
+	if s, ok := t.Underlying().(*types.Slice); ok {
+		t = s.Elem()
+	}
+	switch {
+	case f.isDropped(call):
+		return "call it around the loop, or write what the function does in the loop itself"
+	case f.Analysis.API.IsTensor(t):
+		return "this can't be helped: what such a function does is not put off"
+	}
+	return "call it once, before the loop, or for a variable of the package"
+}
+
 // onlyNow is what to write instead of call, which waits for a tensor in a form that can't be put off.
 func (w *walker) onlyNow(fn *types.Func, call *ast.CallExpr) string {
 	name, isContext := strings.CutSuffix(fn.Name(), "Context")
