@@ -99,9 +99,20 @@ func Overtakes(late, ahead *Effects, by *Unit, canCopy func(types.Object) bool) 
 		found = append(found, c)
 	}
 	slices.SortFunc(found, func(a, b Conflict) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Why.Pos, b.Why.Pos), cmp.Compare(a.Why.Text, b.Why.Text))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Why.Pos, b.Why.Pos), cmp.Compare(a.Why.Text, b.Why.Text), sameFirst(a, b))
 	})
 	return found
+}
+
+// sameFirst orders conflicts about one place before those about places that may be one.
+func sameFirst(a, b Conflict) int {
+	switch {
+	case a.First == a.Second && b.First != b.Second:
+		return -1
+	case a.First != a.Second && b.First == b.Second:
+		return 1
+	}
+	return 0
 }
 
 // A Graph holds which units depend on which, inside one iteration and from
