@@ -716,7 +716,9 @@ Before a channel, a lock, a pause or input, everything must have happened that
 happens before it in the program. In every iteration that leaves nothing to
 gain. That holds for a select statement with a default as well: the goroutine at the other end of the channel may go on, and look
 at what the loop has done. To be told to stop, ask a context (ctx.Err(), or select with ctx.Done() and a default) or an
-atomic variable: nobody learns of that.`,
+atomic variable: nobody learns of that. What is sent on a channel from which others only receive can be sent later, if
+the directive says that it is output: //asyncgen:kernel output=losses. A loop that takes its work from a channel or an
+input waits for that anyway, and stays as it is.`,
 		`
 func F(xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {

@@ -276,6 +276,7 @@ func TestBadInput(t *testing.T) {
 		"no function":         {"package p\n\ntype T struct {\n\t//asyncgen:pure\n\tF []func()\n}\n", "F is no function, so that the directive says nothing: write it above a type of functions"},
 		"no such function":    {"package p\n\n//asyncgen:kernel pure=n\nfunc F(n int) {}\n", "n is no function"},
 		"embedded effect":     {"package p\n\ntype T interface {\n\t//asyncgen:pure\n\terror\n}\n", "belongs in the comment of a function, a function type"},
+		"no output":           {"package p\n\n//asyncgen:kernel pure=ch\nfunc F(ch chan int) {}\n", "ch is no function"},
 		"no body":             {"package p\n\n//asyncgen:kernel\nfunc F()\n", "F has no body to rewrite"},
 		"taken name":          {"package p\n\n//asyncgen:kernel\nfunc F() {}\n\nfunc FAsync() {}\n", "the generated function would be called FAsync, as the one at "},
 		"own name":            {"package p\n\n//asyncgen:kernel name=F\nfunc F() {}\n", "choose another with //asyncgen:kernel name="},

@@ -176,8 +176,6 @@ func (a *schedule) ranged(u *plan.Unit) string {
 	n, ok := u.Stmt.Inner().(*ast.RangeStmt)
 	step := a.by[u]
 	switch f, isFor := u.Stmt.Inner().(*ast.ForStmt); {
-	case ok && n.Value == nil && isArray(a.f.Info.TypeOf(n.X)):
-		return fmt.Sprintf("range over len(%s)", types.ExprString(n.X))
 	case isFor && isFieldCounter(f.Post):
 		return fmt.Sprintf("let a variable of the function count, and set %s after the loop", types.ExprString(f.Post.(*ast.IncDecStmt).X))
 	case !step.First.IsMemory() || !step.Second.IsMemory():
@@ -198,8 +196,6 @@ func (a *schedule) ranged(u *plan.Unit) string {
 	}
 	return ""
 }
-
-func isArray(t types.Type) bool { _, ok := t.Underlying().(*types.Array); return ok }
 
 // isFieldCounter reports whether s counts in something that is no variable: m.N++.
 func isFieldCounter(s ast.Stmt) bool {

@@ -556,14 +556,27 @@ func (prog *Program) add(p *packages.Package, overlay map[string][]byte) (*Packa
 	pkg.Args = argumentMakers(pkg.Dir, p.Name)
 	for ident, e := range d.effects {
 		obj := p.TypesInfo.Defs[ident]
-		_, isFunc := obj.Type().Underlying().(*types.Signature)
-		if _, isTypeParam := obj.Type().(*types.TypeParam); !isFunc && !isTypeParam {
+		if !canBeSaid(obj, e) {
 			d.errorf(ident.Pos(), "%s is no function, so that the directive says nothing: write it above a type of functions", ident.Name)
 		}
 		prog.effects[obj] = e
 	}
 	prog.packages[p.PkgPath] = pkg
 	return pkg, d.err(p.Fset)
+}
+
+// canBeSaid reports whether e can be said of obj: of functions and types of them; of channels that they are output.
+func canBeSaid(obj types.Object, e Effects) bool {
+	if _, ok := obj.Type().(*types.TypeParam); ok {
+		return true
+	}
+	switch obj.Type().Underlying().(type) {
+	case *types.Signature:
+		return true
+	case *types.Chan:
+		return e == Effects{Output: true}
+	}
+	return false
 }
 
 func (d *directives) err(fset *token.FileSet) error {

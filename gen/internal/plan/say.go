@@ -127,29 +127,50 @@ func (f *Function) sayValue(fun ast.Expr) string {
 		if sel := f.Info.Selections[fun]; sel != nil && sel.Kind() == types.FieldVal && a.isOurs(sel.Obj()) {
 			return a.above("the field "+sel.Obj().Name(), sel.Obj().(*types.Var).Origin())
 		}
-	case *ast.Ident:
-		if hint := f.sayParam(fun); hint != "" {
-			return hint
-		}
+	}
+	if hint := f.sayParam(fun); hint != "" {
+		return hint
 	}
 	return "declare the type of such functions, with //asyncgen:pure above it if they only compute, or //asyncgen:effects" + elsewhere
 }
 
-// sayParam is what to write of the function that id, a parameter of f or of the function around it, stands for.
-func (f *Function) sayParam(id *ast.Ident) string {
+// sayParam is what to write of the function that e, a parameter of f or of the function around it, stands for, or "".
+func (f *Function) sayParam(e ast.Expr) string {
+	hint, name := f.inDirective("pure", e)
+	if hint == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s if %s only computes (or output=%[2]s, device=%[2]s, ...)%s", hint, name, elsewhere)
+}
+
+// inDirective is where to write word=e of a parameter of f or of the function around it, and its name; or "".
+func (f *Function) inDirective(word string, e ast.Expr) (hint, name string) {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return "", ""
+	}
 	v := f.variable(id)
 	for f.outer != nil {
 		f = f.outer
 	}
 	if v == nil || f.parameter(v.Name()) != v || f.Sets(v) != 1 {
-		return ""
+		return "", ""
 	}
-	decl, where := f.Decl, "write //asyncgen:kernel pure=%s above %s if %[1]s only computes (or output=%[1]s, device=%[1]s, ...)"
+	decl, where := f.Decl, "write //asyncgen:kernel %s=%s above %s"
 	if f.Restated != nil {
 		decl = f.Restated.From
 	}
 	if f.Pkg.Kernels[decl] != nil {
-		where = "write pure=%s in the directive of %s if %[1]s only computes (or output=%[1]s, device=%[1]s, ...)"
+		where = "write %s=%s in the directive of %s"
 	}
-	return fmt.Sprintf(where, v.Name(), f.Decl.Name.Name) + elsewhere
+	return fmt.Sprintf(where, word, v.Name(), f.Decl.Name.Name), v.Name()
+}
+
+// sending is what to write instead of a value that is sent on the channel e.
+func (f *Function) sending(e ast.Expr) string {
+	const tensor = "send the tensor, and let the receiver read it"
+	if hint, name := f.inDirective("output", e); hint != "" {
+		return hint + " if others only receive from " + name + "; or " + tensor
+	}
+	return tensor
 }

@@ -134,7 +134,7 @@ func (w *walker) stmt(s ast.Stmt) {
 			w.e.addCall(declared(d, s.Pos()), s.Pos(), text(s.Chan)+" <-")
 			break
 		}
-		note(&w.e.Barrier, cause(s, "sends on a channel").as(Blocks).with("send the tensor, and let the receiver read it, or say //asyncgen:kernel output=ch of a channel that is a parameter"))
+		note(&w.e.Barrier, cause(s, "sends on a channel").as(Blocks).with(w.f.sending(s.Chan)))
 	case *ast.GoStmt:
 		note(&w.e.Barrier, cause(s, "starts a goroutine").as(Blocks).with(otherGoroutines))
 		w.outer().call(s.Call)
