@@ -141,11 +141,11 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 }, {
 	name:  "spoiled",
 	loop:  `n := x.Norm().Item(); if n > rate { w = xs[1] }`,
-	stays: `it takes xs[1] on one side, and if that has failed, what the other side makes of w would be spoiled`,
+	stays: `it uses xs[1] on one side only: if computing it has failed, w would be lost on the other, too`,
 }, {
 	name:  "spoiled by what it was",
 	loop:  `n := x.Norm().Item(); if n > rate { w = x }`,
-	stays: `it takes w on one side, and if that has failed, what the other side makes of w would be spoiled`,
+	stays: `it uses w on one side only: if computing it has failed, w would be lost on the other, too`,
 }, {
 	name:    "not spoiled",
 	loop:    `n, k := x.Norm().Item(), w.Norm().Item(); if n > k { w = x }`,
