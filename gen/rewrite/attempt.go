@@ -109,7 +109,7 @@ func (a *attempt) round() (changed bool) {
 	a.graph = plan.NewGraph(a.units, a.follows)
 	var seeds []*plan.Unit
 	for _, u := range a.units {
-		if !a.stays(u) && !a.exits(u.Stmt) && (len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt) || a.isReturn(u.Stmt) || a.isCount(u)) {
+		if !a.stays(u) && !a.jumpsOut(u.Stmt) && (len(u.Reads) > 0 || a.shows(u.Effects, u.Stmt) || a.isReturn(u.Stmt) || a.isCount(u)) {
 			seeds = append(seeds, u)
 		}
 	}
@@ -290,7 +290,7 @@ func (a *attempt) stay(u *plan.Unit, r refuse) {
 
 // follows reports why v, which does all, must be put off if u is.
 func (a *attempt) follows(u, v *plan.Unit, all *plan.Effects) (plan.Conflict, bool) {
-	if a.stays(v) || a.exits(v.Stmt) {
+	if a.stays(v) || a.jumpsOut(v.Stmt) {
 		return plan.Conflict{}, false // everything before it is done first
 	}
 	if u.Whole && cuts(u.Stmt) && isSkipped(u.Stmt, v) {

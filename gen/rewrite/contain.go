@@ -36,7 +36,7 @@ func (a *attempt) disproves() bool {
 func (a *schedule) pastExits() *past.Loop {
 	l := &past.Loop{Stmt: a.loop, Units: a.units, Late: a.late, Exits: a.loopExits(), GivesBack: len(a.undone), Contained: a.contained != nil}
 	for _, u := range a.units {
-		if !a.stays(u) && !a.exits(u.Stmt) {
+		if !a.stays(u) && !a.jumpsOut(u.Stmt) {
 			l.Ahead = append(l.Ahead, u)
 		}
 	}
@@ -80,7 +80,7 @@ func (a *schedule) isClosed() bool {
 		return false
 	}
 	for _, s := range a.here() {
-		if a.exits(s) {
+		if a.jumpsOut(s) {
 			return false
 		}
 		b, ok := s.Inner().(*ast.BranchStmt)

@@ -25,14 +25,15 @@ var Exit = &Rewrite{
 	Does: "decides when it has arrived, and the loop runs on until then",
 }
 
-// isExit reports whether s decides whether the loop goes on.
-func isExit(s *plan.Stmt) bool {
+// mayLeave reports whether something in s, a compound statement or a test, jumps out of it: if s looks at a value, that
+// may decide whether the loop goes on.
+func mayLeave(s *plan.Stmt) bool {
 	return s.IsTest || s.IsCompound() && plan.Leaves(s.Node) != nil && skips(s) == nil
 }
 
 // noExit returns why u, in which something jumps out of it, can't decide later; or nil.
 func (a *obstacles) noExit(u *plan.Unit) *plan.Reason {
-	if !isExit(u.Stmt) {
+	if !mayLeave(u.Stmt) {
 		return nil
 	}
 	if a.loop.IsCall {

@@ -39,7 +39,7 @@ func waitsFor(u *plan.Unit, r *plan.Read) bool {
 
 // spoils reports whether u makes every iteration of loop wait.
 func (a *schedule) spoils(u *plan.Unit, loop *plan.Stmt) bool {
-	if !u.Stmt.Within(loop) || a.exits(u.Stmt) {
+	if !u.Stmt.Within(loop) || a.jumpsOut(u.Stmt) {
 		return false
 	}
 	if !a.stays(u) && u.Effects.Waits == nil {

@@ -23,7 +23,7 @@ func (a *layout) region() *plan.Region {
 		}
 	}
 	for _, u := range a.units {
-		r.Waits = r.Waits || a.stays(u) || u.Effects.Waits != nil && !a.exits(u.Stmt)
+		r.Waits = r.Waits || a.stays(u) || u.Effects.Waits != nil && !a.jumpsOut(u.Stmt)
 	}
 	if !a.loop.IsCall {
 		r.Undo = a.undoes()
@@ -51,13 +51,13 @@ func (a *layout) list(r *plan.Region, list []*plan.Stmt) {
 			}
 			if a.loop.IsCall {
 				a.ends(g)
-			} else if s.IsTest || len(g.Stmts) == 1 && onlyEnds(s) && (i+1 == len(list) || !isExit(list[i+1])) {
+			} else if s.IsTest || len(g.Stmts) == 1 && onlyEnds(s) && (i+1 == len(list) || !mayLeave(list[i+1])) {
 				g = nil // it is tested in another place, or its condition is the whole test
 			}
 			continue
 		}
 		g = nil
-		if _, now := a.now[s]; now || a.exits(s) {
+		if _, now := a.now[s]; now || a.jumpsOut(s) {
 			r.Flushed[s] = i > 0 && slices.Contains(r.Flushes, list[i-1]) // that one queues nothing
 			r.Flushes = append(r.Flushes, s)
 			continue
@@ -71,7 +71,7 @@ func (a *layout) list(r *plan.Region, list []*plan.Stmt) {
 // onlyEnds reports whether s is a condition and a jump.
 func onlyEnds(s *plan.Stmt) bool {
 	n, ok := s.Inner().(*ast.IfStmt)
-	return ok && isExit(s) && n.Init == nil && n.Else == nil && len(n.Body.List) == 1
+	return ok && mayLeave(s) && n.Init == nil && n.Else == nil && len(n.Body.List) == 1
 }
 
 // polls finds the loops that have to ask, in each iteration, whether entries can

@@ -71,7 +71,7 @@ func init() { // the steps lead back to their rewrites
 // of returns the rewrite that puts off s, a statement that looks at values: each has one.
 func of(s *plan.Stmt) *Rewrite {
 	switch {
-	case isExit(s):
+	case mayLeave(s):
 		return Exit
 	case isGuarded(s):
 		return Guarded

@@ -66,7 +66,7 @@ func (a *schedule) isLate(s *plan.Stmt) bool {
 
 // leaves reports whether u is put off although it may end the loop.
 func (a *schedule) leaves(u *plan.Unit) bool {
-	return a.late[u] && isExit(u.Stmt) && !a.loop.IsCall
+	return a.late[u] && mayLeave(u.Stmt) && !a.loop.IsCall
 }
 
 // hasExits reports whether there is any such unit.
@@ -151,9 +151,9 @@ func (a *schedule) here() (all []*plan.Stmt) {
 	return all
 }
 
-// exits reports whether s is a way out of the loop that is taken once at most:
+// jumpsOut reports whether s is a way out of the loop that no value decides, and that is taken once at most:
 // a jump, or a call that does not return. What is put off is done before it.
-func (a *target) exits(s *plan.Stmt) bool {
+func (a *target) jumpsOut(s *plan.Stmt) bool {
 	if a.loop.IsCall {
 		return false
 	}

@@ -62,5 +62,5 @@ func (a *target) onlyShown(s *plan.Stmt) bool {
 			return false
 		}
 	}
-	return !a.exits(s)
+	return !a.jumpsOut(s)
 }

@@ -55,7 +55,7 @@ func (a *attempt) undo(u *plan.Unit) bool {
 func (a *attempt) followsValue(u *plan.Unit) bool {
 	var reads []*plan.Unit
 	for _, v := range a.units {
-		if len(v.Reads) > 0 && !a.stays(v) && !a.exits(v.Stmt) {
+		if len(v.Reads) > 0 && !a.stays(v) && !a.jumpsOut(v.Stmt) {
 			reads = append(reads, v)
 		}
 	}

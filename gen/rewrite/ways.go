@@ -20,7 +20,7 @@ func (a *layout) exitsOf(r *plan.Region) *plan.Reason {
 	var x *plan.Exits
 	for _, g := range r.Groups {
 		for _, s := range g.Stmts {
-			if !isExit(s) {
+			if !mayLeave(s) {
 				continue
 			}
 			if x == nil {
