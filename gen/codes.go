@@ -1034,7 +1034,8 @@ Move the function to another file; the test may call it there.`,
 		plan.NoNumber, "the device has no form of what the host computes",
 		`
 The value goes back to the device, and could stay there if the host only computed
-+ - * / and functions of package math, in local variables of type float64 or in local slices of them, between
++ - * / and functions of package math, in local variables of type float64 or in local slices of
+them that are not cut, between
 reading it and giving it back. Of an index it is + - * in local variables of type int64 or
 int, and the device can select rows with it, slices of a length that is known, and what takes
 a tensor of indices. Where the device chooses, it takes all that is chosen from: a tensor whose computation has

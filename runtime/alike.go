@@ -9,10 +9,11 @@ import (
 
 // A form is what operations check of a tensor before they are enqueued. The zero form is that of nil.
 type form struct {
-	isTensor bool
-	shape    device.Shape
-	dtype    device.DType
-	on       device.Device
+	isTensor  bool
+	isTracked bool
+	shape     device.Shape
+	dtype     device.DType
+	on        device.Device
 }
 
 // isOf reports whether t has the form.
@@ -20,7 +21,7 @@ func (f form) isOf(t *tensor.Tensor) bool {
 	if t == nil || !f.isTensor {
 		return t == nil && !f.isTensor
 	}
-	if f.dtype != t.DType() || f.on != t.Device() || len(f.shape) != t.Rank() {
+	if f.dtype != t.DType() || f.isTracked != t.IsTracked() || f.on != t.Device() || len(f.shape) != t.Rank() {
 		return false
 	}
 	for axis, n := range f.shape {
@@ -31,10 +32,10 @@ func (f form) isOf(t *tensor.Tensor) bool {
 	return true
 }
 
-// Alike reports whether ts have the shapes, element types and devices of the tensors in the call before. It is for
-// a loop that runs past its end (see BreakIf) and gets other tensors in each iteration. If they differ from those
-// before, operations on them could be mistakes, so the loop first has to find out whether it comes to this
-// iteration:
+// Alike reports whether ts have the shapes, element types and devices of the tensors in the call before, and are
+// tracked if these were. It is for a loop that runs past its end (see BreakIf) and gets other tensors in each
+// iteration. If they differ from those before, operations on them could be mistakes, so the loop first has to find out
+// whether it comes to this iteration:
 //
 //	for _, x := range xs {
 //		if !later.Alike(x) {
@@ -59,7 +60,7 @@ func (l *Later[S]) Alike(ts ...*tensor.Tensor) bool {
 		}
 		alike, l.forms[i] = false, form{}
 		if t != nil {
-			l.forms[i] = form{true, t.Shape(), t.DType(), t.Device()}
+			l.forms[i] = form{true, t.IsTracked(), t.Shape(), t.DType(), t.Device()}
 		}
 	}
 	l.unlike, l.asked = !alike, !alike

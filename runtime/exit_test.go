@@ -764,6 +764,8 @@ func TestAlike(t *testing.T) {
 		{[]*tensor.Tensor{b, a}, true},
 		{[]*tensor.Tensor{b, a.T()}, false},
 		{[]*tensor.Tensor{a, b.T()}, true},
+		{[]*tensor.Tensor{a, b.Track()}, false},
+		{[]*tensor.Tensor{a, b.Track().MulScalar(2)}, true},
 		{[]*tensor.Tensor{a, nil}, false},
 		{[]*tensor.Tensor{b, nil}, true},
 		{[]*tensor.Tensor{nil, nil}, false},

@@ -256,6 +256,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).IsFinite", Op, None, Never, Batched, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).IsInf", Op, None, Never, Batched, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).IsNaN", Op, None, Never, Batched, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).IsTracked", Meta, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Item", Read, Recv, Never, Alone, "ItemF64", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).ItemContext", Read, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).ItemF64", Op, None, Never, Batched, "", ""},

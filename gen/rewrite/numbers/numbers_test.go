@@ -63,9 +63,21 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:    `all := make([]float64, len(xs)); for i, y := range xs { all[i] = rate * y.Dot(x).Item(); x = x.Sub(y.MulScalar(all[i])); fmt.Println(all[i], len(all)) }; w = w.Sub(x)`,
 	becomes: `all := make([]asyncrt.F64, len(xs)); for i, y := range xs { dot := y.Dot(x).ItemF64(); dot.Item(); all[i] = asyncrt.Const(rate).Mul(dot); x = x.Sub(y.MulF64(all[i])); fmt.Println(all[i].Item(), len(all)) }; w = w.Sub(x)`,
 }, {
-	name:    "a slice that grows and is cut",
-	loop:    `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); if len(all) > 2 { all = all[1:] }; all[0] *= rate; x = x.MulScalar(1 / all[len(all)-1]) }; w = w.Sub(x)`,
-	becomes: `var all []asyncrt.F64; for _, y := range xs { norm := y.Norm().ItemF64(); norm.Item(); all = append(all, norm); if len(all) > 2 { all = all[1:] }; all[0] = all[0].Mul(asyncrt.Const(rate)); x = x.MulF64(asyncrt.Const(1).Div(all[len(all)-1])) }; w = w.Sub(x)`,
+	name:    "a slice that grows",
+	loop:    `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); all[0] *= rate; x = x.MulScalar(1 / all[len(all)-1]) }; w = w.Sub(x)`,
+	becomes: `var all []asyncrt.F64; for _, y := range xs { norm := y.Norm().ItemF64(); norm.Item(); all = append(all, norm); all[0] = all[0].Mul(asyncrt.Const(rate)); x = x.MulF64(asyncrt.Const(1).Div(all[len(all)-1])) }; w = w.Sub(x)`,
+}, {
+	name:  "a slice that is cut",
+	loop:  `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); if len(all) > 2 { all = all[1:] }; x = x.MulScalar(all[0]) }; w = w.Sub(x)`,
+	stays: `it sets all to something else than a slice that is made there`,
+}, {
+	name:  "the capacity of a slice",
+	loop:  `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); x = x.MulScalar(all[0]) }; fmt.Println(cap(all)); w = w.Sub(x)`,
+	stays: `it hands on all`,
+}, {
+	name:  "a slice that two variables lead to",
+	loop:  `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); two := all; x = x.MulScalar(two[0]) }; w = w.Sub(x)`,
+	stays: `it sets two to something else than a slice that is made there`,
 }, {
 	name:  "a slice that others see",
 	loop:  `all := make([]float64, len(xs)); for i, y := range xs { all[i] = y.Norm().Item(); x = x.MulScalar(all[i]) }; fmt.Println(all); w = w.Sub(x)`,

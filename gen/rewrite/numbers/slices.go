@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
@@ -63,7 +64,7 @@ func (r *finder) slice(v *types.Var, needs map[*types.Var]bool) *misfit {
 		default:
 			return cannot(d.stmt.Pos(), "gets "+v.Name()+" from elsewhere")
 		}
-		if !d.plain || d.value != nil && !r.isSlice(d.value, needs) {
+		if !d.plain || d.value != nil && !isSlice(r.f, d.value, v) {
 			return cannot(d.stmt.Pos(), "sets "+v.Name()+" to something else than a slice that is made there")
 		}
 		if why := r.stored(d, appended(r.f, d.value), needs); why != nil {
@@ -87,7 +88,7 @@ func (r *finder) slice(v *types.Var, needs map[*types.Var]bool) *misfit {
 		}
 	}
 	for _, id := range r.uses[v] {
-		if !r.isInside(id, needs) {
+		if !isInside(r.f, id, v) {
 			return cannot(id.Pos(), "hands on "+v.Name())
 		}
 	}
@@ -145,91 +146,59 @@ func isBuiltin(f *plan.Function, call *ast.CallExpr, name string) bool {
 	return ok && b.Name() == name
 }
 
-// isSlice reports whether e can be a slice of numbers; needs are the variables that it takes to be such.
-func (r *finder) isSlice(e ast.Expr, needs map[*types.Var]bool) bool {
+// isSlice reports whether e is a slice that is made there, or v with more elements. Numbers are larger than a float64, so
+// that append grows slices of them at other lengths. Nobody can tell: no two variables lead to one array, and no element
+// behind the length comes back.
+func isSlice(f *plan.Function, e ast.Expr, v *types.Var) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		switch v := r.f.Info.Uses[e].(type) {
-		case *types.Nil:
-			return true
-		case *types.Var:
-			needs[v] = true
-			return isFloats(v.Type())
-		}
-	case *ast.SliceExpr:
-		return r.isSlice(e.X, needs)
+		return f.Info.Uses[e] == v || f.Info.Types[e].IsNil()
 	case *ast.CallExpr:
 		switch {
-		case isBuiltin(r.f, e, "make"):
-			return isFloats(r.f.Info.TypeOf(e.Args[0]))
-		case isBuiltin(r.f, e, "append"):
-			return r.isSlice(e.Args[0], needs) && (!e.Ellipsis.IsValid() || len(e.Args) == 2 && r.isSlice(e.Args[1], needs))
+		case isBuiltin(f, e, "make"):
+			return isFloats(f.Info.TypeOf(e.Args[0]))
+		case isBuiltin(f, e, "append"):
+			return !e.Ellipsis.IsValid() && isSlice(f, e.Args[0], v)
 		}
 	}
 	return false
 }
 
-// isInside reports whether the use id of a slice leads to elements, its length, or another slice that has to be one of
-// numbers, too.
-func (r *finder) isInside(id *ast.Ident, needs map[*types.Var]bool) bool {
+// isInside reports whether id, a use of v, leads to an element or the length of v, or to what v is set to.
+func isInside(f *plan.Function, id *ast.Ident, v *types.Var) bool {
 	var n ast.Expr = id
 	for {
-		switch p := r.f.Parent(n).(type) {
+		switch p := f.Parent(n).(type) {
 		case *ast.ParenExpr:
 			n = p
 		case *ast.IndexExpr:
 			if p.X != n {
 				return false
 			}
-			switch q := r.f.Parent(p).(type) {
+			switch q := f.Parent(p).(type) {
 			case *ast.UnaryExpr:
 				return q.Op != token.AND
 			case *ast.IncDecStmt, *ast.RangeStmt:
 				return false
 			}
 			return true
-		case *ast.SliceExpr:
-			if p.X != n {
-				return false
-			}
-			n = p
 		case *ast.RangeStmt:
 			return p.X == n && p.Value == nil
 		case *ast.CallExpr:
-			if isBuiltin(r.f, p, "len") || isBuiltin(r.f, p, "cap") {
+			if isBuiltin(f, p, "len") {
 				return true
 			}
-			if !isBuiltin(r.f, p, "append") {
+			if !isBuiltin(f, p, "append") || p.Args[0] != n {
 				return false
 			}
 			n = p
 		case *ast.AssignStmt:
-			for i, rhs := range p.Rhs {
-				if rhs != n || len(p.Lhs) != len(p.Rhs) {
-					continue
-				}
-				to, ok := ast.Unparen(p.Lhs[i]).(*ast.Ident)
-				if !ok {
-					return false
-				}
-				v, ok := r.f.Info.ObjectOf(to).(*types.Var)
-				if ok {
-					needs[v] = true
-				}
-				return ok
+			i := slices.Index(p.Rhs, n)
+			if i < 0 || len(p.Lhs) != len(p.Rhs) {
+				return false
 			}
-			return false
-		case *ast.ValueSpec:
-			for i, value := range p.Values {
-				if value == n && len(p.Names) == len(p.Values) {
-					v, ok := r.f.Info.Defs[p.Names[i]].(*types.Var)
-					if ok {
-						needs[v] = true
-					}
-					return ok
-				}
-			}
-			return false
+			to, ok := ast.Unparen(p.Lhs[i]).(*ast.Ident)
+			return ok && f.Info.ObjectOf(to) == v
 		default:
 			return false
 		}
@@ -239,13 +208,6 @@ func (r *finder) isInside(id *ast.Ident, needs map[*types.Var]bool) bool {
 // slice makes the edits for e, a slice that s assigns to a variable, to be one of numbers.
 func (r *writer) slice(s ast.Node, e ast.Expr) {
 	switch e := ast.Unparen(e).(type) {
-	case *ast.SliceExpr:
-		r.slice(s, e.X)
-		for _, x := range []ast.Expr{e.Low, e.High, e.Max} {
-			if x != nil {
-				r.restate(x)
-			}
-		}
 	case *ast.CallExpr:
 		if isBuiltin(r.f, e, "make") {
 			r.replace(e.Args[0].Pos(), e.Args[0].End(), "[]"+load.RestatedRuntime+".F64")

@@ -32,6 +32,9 @@ func (p *host) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 	name := types.ExprString(call.Fun)
 	switch kind {
 	case plan.CallsBuiltin:
+		if name == "delete" && hasOpenKeys(f.Info.TypeOf(call.Args[0])) && !p.fixed(call.Args[1]) {
+			report(call, "may look for a key in %s that can't be compared", types.ExprString(call.Args[0]))
+		}
 		if name == "make" && (!args(false) || !always && !allConstant(f.Info, call.Args[1:])) {
 			report(call, "makes something of a size that may be wrong")
 		}
@@ -66,19 +69,51 @@ func (p *host) call(call *ast.CallExpr, always bool, in *plan.Stmt, report func(
 		}
 	default: // of the program, or of the standard library
 		if kind == plan.CallsFunction && isCalm(p.f, fn, make(map[*types.Func]bool)) && p.operands(call, in) != changing &&
-			(always && !p.varies(call) || p.tensorsAreFloats(call, in, make(map[types.Object]bool))) {
+			(always && !p.varies(call) || takesTensors(p.f, fn) && p.tensorsAreFloats(call, in, make(map[types.Object]bool))) {
 			break
 		}
 		e := f.Effects(call)
 		switch {
 		case !always:
 			report(call, "calls %s in some iterations only, which may fail", name)
-		case p.isOther(call) || p.capturesOther(call) || !args(kind == plan.CallsFunction && plainly(p.f, fn) && p.tensorsAreFloats(call, in, make(map[types.Object]bool))) || e.Needs(p.changed.WithoutVariables()):
+		case p.isOther(call) || p.capturesOther(call) || !args(kind == plan.CallsFunction && plainly(p.f, fn) && takesTensors(p.f, fn) && p.tensorsAreFloats(call, in, make(map[types.Object]bool))) || e.Needs(p.changed.WithoutVariables()):
 			report(call, "calls %s, which may fail, with another argument each time", name)
 		case p.comparedOperands(call, in) >= varying:
 			report(call, "calls %s with a tensor whose shape may change", name)
 		}
 	}
+}
+
+// followsPointer reports whether sel reads a field behind a pointer, or calls a method of a copy of what is behind one.
+func followsPointer(sel *types.Selection) bool {
+	switch {
+	case sel == nil:
+		return false
+	case sel.Kind() == types.FieldVal:
+		return sel.Indirect()
+	case sel.Kind() == types.MethodVal:
+		recv := sel.Obj().(*types.Func).Signature().Recv().Type()
+		_, wantsPointer := recv.Underlying().(*types.Pointer)
+		_, isPointer := sel.Recv().Underlying().(*types.Pointer)
+		return len(sel.Index()) > 1 && sel.Indirect() || isPointer && !wantsPointer && !types.IsInterface(recv)
+	}
+	return false
+}
+
+// isMethodValue reports whether e takes a method of an interface without calling it.
+func isMethodValue(f *plan.Function, e *ast.SelectorExpr) bool {
+	sel := f.Info.Selections[e]
+	if sel == nil || sel.Kind() != types.MethodVal || !types.IsInterface(sel.Recv()) {
+		return false
+	}
+	call, ok := f.Parent(e).(*ast.CallExpr)
+	return !ok || call.Fun != e
+}
+
+// hasOpenKeys reports whether t is a map with keys that may not be compared.
+func hasOpenKeys(t types.Type) bool {
+	m, ok := t.Underlying().(*types.Map)
+	return ok && syntax.MayNotCompare(m.Key())
 }
 
 func allConstant(info *types.Info, list []ast.Expr) bool {
@@ -97,16 +132,21 @@ func isCalm(from *plan.Function, fn *types.Func, seen map[*types.Func]bool) bool
 	calm := true
 	ast.Inspect(body.Decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.IndexExpr, *ast.SliceExpr, *ast.StarExpr, *ast.TypeAssertExpr, *ast.FuncLit, *ast.ForStmt, *ast.GoStmt, *ast.DeferStmt:
+		case *ast.IndexExpr, *ast.SliceExpr, *ast.StarExpr, *ast.TypeAssertExpr, *ast.FuncLit, *ast.ForStmt, *ast.RangeStmt, *ast.GoStmt, *ast.DeferStmt:
 			calm = false
 		case *ast.SelectorExpr:
-			if sel := f.Info.Selections[n]; sel != nil && sel.Kind() == types.FieldVal && sel.Indirect() {
-				calm = false
-			}
+			sel := f.Info.Selections[n]
+			calm = calm && !followsPointer(sel) && !isMethodValue(f, n)
+		case *ast.SwitchStmt:
+			calm = calm && (n.Tag == nil || !syntax.MayNotCompare(f.Info.TypeOf(n.Tag)))
+		case *ast.CompositeLit:
+			calm = calm && !hasOpenKeys(f.Info.TypeOf(n))
 		case *ast.BinaryExpr:
 			switch n.Op {
 			case token.QUO, token.REM, token.SHL, token.SHR:
 				calm = calm && !(syntax.IsInteger(f.Info.TypeOf(n)) && f.Info.Types[n].Value == nil)
+			case token.EQL, token.NEQ:
+				calm = calm && !(syntax.MayNotCompare(f.Info.TypeOf(n.X)) && syntax.MayNotCompare(f.Info.TypeOf(n.Y)))
 			}
 		case *ast.AssignStmt:
 			switch n.Tok {
@@ -115,13 +155,14 @@ func isCalm(from *plan.Function, fn *types.Func, seen map[*types.Func]bool) bool
 			}
 		case *ast.CallExpr:
 			if f.Info.Types[n.Fun].IsType() {
+				calm = calm && !syntax.IsSliceToArray(f.Info, n)
 				break
 			}
 			callee, _, kind := f.Callee(n)
 			switch kind {
 			case plan.CallsBuiltin:
 				name := types.ExprString(n.Fun)
-				calm = calm && name != "make" && name != "panic"
+				calm = calm && name != "make" && name != "panic" && !(name == "delete" && hasOpenKeys(f.Info.TypeOf(n.Args[0])))
 			case plan.CallsTotal:
 			case plan.CallsLibrary:
 				calm = calm && isTotal(callee, n)

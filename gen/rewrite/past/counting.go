@@ -80,12 +80,27 @@ func (p *counting) bounded(v types.Object, x ast.Expr, at *ast.IndexExpr) bool {
 				}
 				if id, ok := ast.Unparen(b.X).(*ast.Ident); ok && info.ObjectOf(id) == v {
 					// in the condition, what comes later is bounded
-					return at.Pos() < n.Cond.Pos() || c.End() <= at.Pos()
+					return c.End() <= at.Pos() && at.Pos() < n.Body.End() && !p.counted(v, n, at)
 				}
 			}
 		}
 	}
 	return false
+}
+
+// counted reports whether v may have been counted up in the body of n, a loop, before it is used at the given place.
+func (p *counting) counted(v types.Object, n *ast.ForStmt, at ast.Node) bool {
+	return slices.ContainsFunc(p.Units, func(u *plan.Unit) bool {
+		if u.Stmt.Inner() == n || !u.All().Sets(v.(*types.Var)) || u.Stmt.Node.Pos() < n.Body.Pos() || n.Body.End() <= u.Stmt.Node.Pos() {
+			return false
+		}
+		for l := u.Stmt.Loop(); l != nil && l.Inner() != n; l = l.Loop() {
+			if l.Node.Pos() <= at.Pos() && at.Pos() < l.Node.End() {
+				return true
+			}
+		}
+		return u.Stmt.Node.Pos() < at.Pos()
+	})
 }
 
 // inRange reports whether an index can't be out of range.

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/types"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
@@ -178,6 +179,33 @@ func plainly(from *plan.Function, fn *types.Func) bool {
 		return plain
 	})
 	return plain
+}
+
+// takesTensors reports whether fn computes with no tensors but those that it is given and what it makes of them.
+func takesTensors(from *plan.Function, fn *types.Func) bool {
+	body, ok := from.Analysis.Program.Body(fn)
+	if !ok {
+		return false
+	}
+	f, takes := from.Analysis.Function(body.Pkg, body.Decl), true
+	ast.Inspect(body.Decl.Body, func(n ast.Node) bool {
+		e, ok := n.(ast.Expr)
+		if !ok || !f.Info.Types[e].IsValue() || !f.Analysis.API.IsTensor(f.Info.TypeOf(e)) {
+			return takes
+		}
+		switch e := ast.Unparen(e).(type) {
+		case *ast.Ident:
+			v, ok := f.Info.Uses[e].(*types.Var)
+			takes = takes && ok && body.Decl.Pos() <= v.Pos() && v.Pos() < body.Decl.End()
+		case *ast.CallExpr:
+			_, api, kind := f.Callee(e)
+			takes = takes && !(kind == plan.CallsLibrary && api.Kind == tensorapi.Value) && kind != plan.CallsFunction
+		default:
+			takes = false
+		}
+		return takes
+	})
+	return takes
 }
 
 // tensorsAreFloats reports whether all tensors that a call is given have

@@ -56,6 +56,27 @@ func (p *host) mayFail(u *plan.Unit, always bool) *plan.Reason {
 			return fails(*c)
 		}
 	}
+	if c := p.head(u, always); c != nil && !p.Late[u] && !p.Contained {
+		return fails(*c)
+	}
+	return nil
+}
+
+// head returns what may fail between the parts of the head of u, or nil: a comparison of a switch, a nil array.
+func (p *host) head(u *plan.Unit, always bool) *plan.Cause {
+	info := p.f.Info
+	isFixed := func(e ast.Expr) bool { return always && p.fixed(e) }
+	switch n := u.Stmt.Inner().(type) {
+	case *ast.SwitchStmt:
+		if n.Tag == nil || !syntax.MayNotCompare(info.TypeOf(n.Tag)) || isFixed(n.Tag) {
+			return nil
+		}
+		return &plan.Cause{Pos: n.Tag.Pos(), Text: "may compare what can't be compared"}
+	case *ast.RangeStmt:
+		if _, isPointer := info.TypeOf(n.X).Underlying().(*types.Pointer); isPointer && u.Stmt != p.Stmt && n.Value != nil && !isFixed(n.X) {
+			return &plan.Cause{Pos: n.X.Pos(), Text: "follows a pointer that may be nil, " + types.ExprString(n.X)}
+		}
+	}
 	return nil
 }
 
@@ -123,6 +144,10 @@ func (p *host) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 			if !p.inRange(m) && !same(m.X, m.Index) {
 				report(m, "may index beyond the end of %s", types.ExprString(m.X))
 			}
+		case *ast.CompositeLit:
+			if hasOpenKeys(info.TypeOf(m)) && !same(m) {
+				report(m, "may look for a key in %s that can't be compared", types.ExprString(m))
+			}
 		case *ast.SliceExpr:
 			if !same(m.X, m.Low, m.High, m.Max) {
 				report(m, "may slice beyond the end of %s", types.ExprString(m.X))
@@ -164,11 +189,7 @@ func (p *host) partial(n ast.Node, always bool, in *plan.Stmt) (found *plan.Caus
 				report(m, "follows a pointer that may be nil, %s", types.ExprString(m.X))
 			}
 		case *ast.SelectorExpr:
-			sel := info.Selections[m]
-			if sel == nil || sel.Kind() != types.FieldVal {
-				break
-			}
-			if _, ptr := info.TypeOf(m.X).Underlying().(*types.Pointer); (ptr || sel.Indirect()) && !same(m.X) {
+			if (followsPointer(info.Selections[m]) || isMethodValue(p.f, m)) && !same(m.X) {
 				report(m, "follows a pointer that may be nil, %s", types.ExprString(m.X))
 			}
 		case *ast.TypeAssertExpr:

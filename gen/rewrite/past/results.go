@@ -31,7 +31,7 @@ var canNotFail = set(`
 // change any more if it comes back as an operand.
 var keepsShape = set(`
 	Abs Add AddF64 AddScalar AddScaled AddScaledF64 And As BroadcastTo Ceil Cos Detach Div DivF64 DivScalar Eq Erf Exp Expm1 Flatten Floor Ge Gt Le Linear LinearReLU Log
-	Log1p Lt MatMul Maximum MaxKeep MeanKeep Minimum MinKeep Mul MulF64 MulScalar Ne Neg Not Or Pow Reciprocal ReLU Reshape Round Sigmoid
+	Log1p Lt MatMul Maximum MaxKeep MeanKeep Minimum MinKeep Mul MulF64 MulScalar Ne Neg Not Or Pow Reciprocal ReLU Round Sigmoid
 	Sign Sin Sqrt Square Sub SubF64 SubScalar SumKeep Tanh To Track Where`)
 
 // reductions without an axis have results without axes.
@@ -136,10 +136,7 @@ func (p *shapes) result(call *ast.CallExpr, in *plan.Stmt) shape {
 	case plan.CallsLibrary:
 		switch {
 		case api.Kind == tensorapi.Value && p.setsCells():
-			if p.warm() < 2 {
-				return varying
-			}
-			return steady // cells are given what has been computed of them
+			return p.inCells()
 		case api.Kind == tensorapi.Value:
 			return same
 		case reductions[fn.Name()] && (len(call.Args) == 0 || fn.Name() == "Dot" || fn.Name() == "MSELoss"):
@@ -218,6 +215,49 @@ func (p *shapes) swaps(v *types.Var, n *ast.AssignStmt, i int) bool {
 	}
 	from, ok := ast.Unparen(e).(*ast.Ident)
 	return !ok || p.f.Info.ObjectOf(from) != v
+}
+
+// inCells returns what is known of the shapes of what cells hold, in a loop that sets some.
+func (p *shapes) inCells() shape {
+	if p.warm() < 2 {
+		return varying
+	}
+	if p.held == 0 {
+		p.held = steady // in a circle
+		s := steady
+		for _, u := range p.Ahead {
+			for _, n := range p.nodes(u) {
+				s = max(s, p.setIn(n, u.Stmt))
+			}
+		}
+		p.held = s
+	}
+	return p.held
+}
+
+// setIn returns what is known of the shapes of the tensors that n, which stands in the statement in, sets cells to.
+func (p *shapes) setIn(n ast.Node, in *plan.Stmt) shape {
+	s := same
+	ast.Inspect(n, func(m ast.Node) bool {
+		call, ok := m.(*ast.CallExpr)
+		if !ok || !callsMutator(p.f, call, []string{"Set", "Restore"}, make(map[*types.Func]bool)) {
+			return true
+		}
+		fn, _, kind := p.f.Callee(call)
+		switch {
+		case kind != plan.CallsLibrary:
+			s = max(s, varying)
+		case fn.Name() == "Set" && len(call.Args) == 1:
+			s = max(s, p.shape(call.Args[0], in))
+		case fn.Name() == "Restore":
+			s = max(s, varying)
+		}
+		return true
+	})
+	if s > steady {
+		return varying
+	}
+	return s
 }
 
 // setsCells reports whether the loop gives cells tensors of its own making, which may have another shape.

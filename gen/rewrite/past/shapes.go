@@ -28,6 +28,7 @@ type shapes struct {
 	shapeOf  map[types.Object]shape // of variables, and of fields that stand for one
 	compared map[types.Object]bool  // tensors from before the loop that iterations compare
 	given    []given                // what each iteration compares
+	held     shape                  // of what cells hold, where the loop sets some; 0 if that has not been found out
 }
 
 // A given is a tensor that each iteration compares with that of the one before: one from outside, or one that comes
@@ -234,6 +235,12 @@ func (p *shapes) isGiven(e ast.Expr, root *types.Var, in *plan.Stmt) bool {
 	if !p.fromElement(e, root) {
 		return false
 	}
-	p.given = addGiven(p.given, e, root, p.top(in))
+	names := tensorsIn(p.f, p.f.Info.TypeOf(e))
+	for _, name := range names {
+		p.given = addGiven(p.given, &ast.SelectorExpr{X: e, Sel: ast.NewIdent(name)}, root, p.top(in))
+	}
+	if len(names) == 0 {
+		p.given = addGiven(p.given, e, root, p.top(in))
+	}
 	return true
 }
