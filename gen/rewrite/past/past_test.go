@@ -46,6 +46,8 @@ var loops = []struct{ name, body, proof, harm, contained string }{
 	{name: "another shape in some iterations", body: `if i > 9 { w = x }; w = w.Neg()`, harm: `may give w another shape in some iterations, now`, contained: `w`},
 	{name: "a function", body: `w = half(w)`, proof: `w`, contained: `w`},
 	{name: "a function that may fail", body: `w = w.Mul(pick(xs, i))`, harm: `calls pick, which may fail, with another argument each time`, contained: `calls w.Mul with a tensor whose shape may change`},
+	{name: "a size that is left open", body: `w = w.Reshape(-1, 2).SumKeep(1)`, proof: `w, alike w`, contained: `w, alike w`},
+	{name: "counted first", body: `n++; w = w.Mul(xs[n])`, harm: `may index beyond the end of xs`, contained: `w n`},
 	{name: "two results", body: `w, _ = both(w)`, proof: `w, alike w`, contained: `w, alike w`},
 	{name: "two results, used", body: `_, v := both(w); w = v.MatMul(w)`, proof: `w v, alike w`, contained: `w v, alike w`},
 	{name: "set before it is used", body: `w, _ = both(w); w = w.MatMul(w)`, proof: `w, alike w`, contained: `w, alike w`},
