@@ -213,7 +213,8 @@ func (t *Tensor) SharesMemory(u *Tensor) bool {
 //asyncgen:api meta
 func (t *Tensor) StorageBytes() int64 { return t.storage.Bytes() }
 
-// IsTracked reports whether gradients flow through t: it comes from Track or a parameter, or was computed from what does.
+// IsTracked reports whether gradients flow through t: it comes from Track or a parameter, or was computed from what
+// does.
 //
 //asyncgen:api meta
 func (t *Tensor) IsTracked() bool { return t.node != nil }

@@ -146,9 +146,9 @@ func isBuiltin(f *plan.Function, call *ast.CallExpr, name string) bool {
 	return ok && b.Name() == name
 }
 
-// isSlice reports whether e is a slice that is made there, or v with more elements. Numbers are larger than a float64, so
-// that append grows slices of them at other lengths. Nobody can tell: no two variables lead to one array, and no element
-// behind the length comes back.
+// isSlice reports whether e is a slice that is made there, or v with more elements. Numbers are larger than a float64,
+// so that append grows slices of them at other lengths. Nobody can tell: no two variables lead to one array, and no
+// element behind the length comes back.
 func isSlice(f *plan.Function, e ast.Expr, v *types.Var) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
