@@ -129,6 +129,12 @@ func (p *loop) fixed(e ast.Expr) bool {
 	return found.Barrier == nil && found.Clock == nil && found.Polls == nil && !found.Needs(p.changed)
 }
 
+// hasTests reports whether a part of the condition of the loop is tested later.
+func (p *loop) hasTests() bool {
+	body := p.Stmt.Bodies[0]
+	return len(body) > 0 && body[0].IsTest
+}
+
 // begins returns the first statement of the body of the loop after what is tested later of its condition, or nil.
 func (p *loop) begins() *plan.Stmt {
 	for _, s := range p.Stmt.Bodies[0] {

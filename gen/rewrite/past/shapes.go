@@ -186,7 +186,7 @@ func (p *shapes) variable(v types.Object) shape {
 		return p.variable(v) // with what is known now
 	}
 	settles := p.warm() >= 2 && p.comesRound() == 1 // is what it stays before anything runs past an exit
-	if (s == changing || s == steady && !settles) && p.compare(v) {
+	if (s == changing || s == steady && !settles && !p.hasTests()) && p.compare(v) {
 		return p.variable(v)
 	}
 	if s == steady && !settles && p.carried(v) {
