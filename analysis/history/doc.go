@@ -39,8 +39,8 @@
 //   - networks in the target of the loss that trains them: their result for the next state is added to
 //     a reward, and the loss compares with the sum;
 //   - fields of a module with the tag nn:"-", by Forward of the module;
-//   - networks that the package trains, or of which it has a frozen copy, in a loop over data that only
-//     reads values of their results. That costs the history, and Dropout is at work there.
+//   - networks in a loop over data that only reads values of their results, if the package trains them
+//     or has a frozen copy. That costs the history, and Dropout is at work there.
 //
 // If the loop calls Backward or Minimize on the part of a sum, that releases most of the history,
 // and a small record is left of each iteration. This is reported as well: it grows for as long as

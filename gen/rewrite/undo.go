@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // A statement that enqueues work and changes memory that others can see, such as a field of the receiver, may run
@@ -357,23 +358,7 @@ func (c *changes) standFor(f *plan.Function, call *ast.CallExpr, decl *ast.FuncD
 			}
 		}
 	}
-	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && decl.Recv != nil && len(decl.Recv.List[0].Names) > 0 {
-		if s := f.Info.Selections[sel]; s != nil && s.Kind() == types.MethodVal && len(s.Index()) == 1 {
-			bind(decl.Recv.List[0].Names[0], sel.X)
-		}
-	}
-	i := 0
-	for _, field := range decl.Type.Params.List {
-		for _, name := range field.Names {
-			if _, variadic := field.Type.(*ast.Ellipsis); !variadic && i < len(call.Args) {
-				bind(name, call.Args[i])
-			}
-			i++
-		}
-		if len(field.Names) == 0 {
-			i++
-		}
-	}
+	syntax.Arguments(f.Info, call, decl, bind)
 	return m
 }
 

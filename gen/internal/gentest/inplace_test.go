@@ -68,8 +68,8 @@ func functionLines(t *testing.T, path string, text []byte) map[string][2]int {
 	return lines
 }
 
-// In place, the methods of a main count that its libraries call through interfaces: that of half changes what scales
-// the tensors of the loop, which must wait for it then.
+// A library calls methods of its main package through an interface. In place, what they do counts: that of half changes
+// the scale of the loop's tensors, so the loop must wait.
 func TestMethodsInPlace(t *testing.T) {
 	dir := gentest.NewModule(t)
 	gentest.Write(t, filepath.Join(dir, "fade", "fade.go"), []byte(`package fade

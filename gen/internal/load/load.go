@@ -163,9 +163,9 @@ func hasEmbedded(t types.Type) bool {
 	return false
 }
 
-// scope returns the packages of the module that may hand values to functions of pkg, and what they need: pkg itself, so
-// that the answer does not depend on what else was loaded; also those that need pkg in programs that are rewritten in
-// place, where all is loaded.
+// scope returns the packages of the module that may hand values to functions of pkg, and what they need. That is pkg
+// alone, so that the answer does not depend on what else was loaded. In place everything is loaded, and the packages
+// that need pkg count as well.
 func (p *Program) scope(pkg *Package) []*Package {
 	if !p.inPlace {
 		return p.needs(pkg)

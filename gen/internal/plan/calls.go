@@ -206,7 +206,7 @@ func (w *walker) dynamic(call *ast.CallExpr) {
 	w.unknown(call)
 }
 
-// unknown walks the arguments of a call of a function value of which nothing is known.
+// unknown walks a call of a function value whose effects nobody knows.
 func (w *walker) unknown(call *ast.CallExpr) {
 	w.exprs(call.Args)
 	c := cause(call, "calls %s, a function value whose effects are unknown", text(call.Fun)).as(UnknownEffects)
@@ -214,7 +214,7 @@ func (w *walker) unknown(call *ast.CallExpr) {
 	note(&w.e.Barrier, c)
 }
 
-// ofField returns what is said of the field that fun is, and that field.
+// ofField returns the declared effects of fun, a field with a function, and the field.
 func (f *Function) ofField(fun ast.Expr) (load.Effects, types.Object, bool) {
 	sel, ok := ast.Unparen(fun).(*ast.SelectorExpr)
 	if !ok || f.Info.Selections[sel] == nil {

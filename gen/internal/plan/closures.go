@@ -91,8 +91,8 @@ func (f *Function) captured(n ast.Node) (uses []*ast.Ident) {
 	return uses
 }
 
-// CapturedBy returns what the function literal that call calls uses of the variables around it, and what the literals
-// use that it calls in turn. It is nothing if call calls something else.
+// CapturedBy returns the uses of outer variables in the function literal that call runs. Literals that this one calls
+// count as well. Without a literal there are none.
 func (f *Function) CapturedBy(call *ast.CallExpr) (uses []*ast.Ident) {
 	seen := make(map[*ast.FuncLit]bool)
 	var add func(lit *ast.FuncLit)

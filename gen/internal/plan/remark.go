@@ -173,7 +173,7 @@ type Rewrite struct {
 	Does string // completes "loss.Item() …" in that remark
 }
 
-// Made is the remark that r was made at a place in f; what names what it was made of.
+// Made returns the remark that r was made at a place in f. The remark begins with what.
 func (r *Rewrite) Made(f *Function, pos token.Pos, what string) Remark {
 	return Remark{Code: r.Code, Rule: r.Name, Verdict: Applied, Pos: f.Position(pos), Function: f.Decl.Name.Name, Message: what + " " + r.Does}
 }

@@ -58,7 +58,7 @@ func (f *Function) calling(call *ast.CallExpr) string {
 	return "call it once, before the loop, or for a variable of the package"
 }
 
-// onlyNow is what to write instead of call, which waits for a tensor in a form that can't be put off.
+// onlyNow returns the hint for a call that waits and has no form for later.
 func (w *walker) onlyNow(fn *types.Func, call *ast.CallExpr) string {
 	name, isContext := strings.CutSuffix(fn.Name(), "Context")
 	results, recv := fn.Signature().Results(), fn.Signature().Recv()
@@ -77,7 +77,7 @@ func (w *walker) onlyNow(fn *types.Func, call *ast.CallExpr) string {
 	return ""
 }
 
-// elsewhere ends a hint that says what to write: what else helps.
+// elsewhere is the end of hints about directives.
 const elsewhere = "; or move the call out of the loop"
 
 // above is to write a directive above what, which obj declares.

@@ -187,7 +187,7 @@ func (w *walker) assign(s *ast.AssignStmt) {
 	}
 }
 
-// rangesOver returns the range expression of s, or nil if it is not evaluated: an array of which only the length is
+// rangesOver returns the range expression of s. It is nil if Go does not evaluate it: if only the length of an array is
 // used.
 func (f *Function) rangesOver(s *ast.RangeStmt) ast.Expr {
 	t := f.Info.TypeOf(s.X)

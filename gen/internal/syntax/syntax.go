@@ -65,3 +65,25 @@ func IsSliceToArray(info *types.Info, call *ast.CallExpr) bool {
 	}
 	return false
 }
+
+// Arguments calls bind for each parameter of decl, the function that call calls, and its argument. The receiver is one
+// of them unless the method is promoted. Variadic parameters are left out.
+func Arguments(info *types.Info, call *ast.CallExpr, decl *ast.FuncDecl, bind func(param *ast.Ident, arg ast.Expr)) {
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && decl.Recv != nil && len(decl.Recv.List[0].Names) > 0 {
+		if s := info.Selections[sel]; s != nil && s.Kind() == types.MethodVal && len(s.Index()) == 1 {
+			bind(decl.Recv.List[0].Names[0], sel.X)
+		}
+	}
+	i := 0
+	for _, field := range decl.Type.Params.List {
+		for _, name := range field.Names {
+			if _, variadic := field.Type.(*ast.Ellipsis); !variadic && i < len(call.Args) {
+				bind(name, call.Args[i])
+			}
+			i++
+		}
+		if len(field.Names) == 0 {
+			i++
+		}
+	}
+}

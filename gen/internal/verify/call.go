@@ -70,8 +70,8 @@ func (f *frame) said(fun ast.Expr) types.Object {
 	return nil
 }
 
-// channel does to ch, a channel, what has the given name. If a directive says that ch is output, all that others do is
-// to receive from it.
+// channel executes the operation with the given name, send or close, on ch. If a directive says that ch is output,
+// others only receive from it.
 func (f *frame) channel(name string, ch ast.Expr, sent ...ast.Expr) value {
 	ts := []*term{f.term(f.expr(ch))}
 	var behind []*term

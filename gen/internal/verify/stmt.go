@@ -293,8 +293,8 @@ func (f *frame) assign(s *ast.AssignStmt) {
 	}
 }
 
-// A leftSide is that of an assignment. Go calls what is on both sides, in order, before it finds out that a pointer is
-// nil or an index out of range: place panics then.
+// A leftSide is the left side of an assignment. Go makes the calls on both sides first, in order. Only then does it
+// find a nil pointer or an index out of range: place panics.
 type leftSide struct {
 	p    *place
 	late any

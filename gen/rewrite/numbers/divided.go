@@ -15,10 +15,10 @@ import (
 // be. That of the host comes first if nobody can tell. Else that of the device does, and the host has copies of what
 // the device has changed.
 //
-//	if loss > best {                if loss.Item() > best.Item() {
-//		rate *= 0.5                 	worse++
-//		worse++                     }
-//	}                               asyncrt.Either(loss.Gt(best), func() { rate = rate.Mul(asyncrt.Const(0.5)) }, nil, &rate)
+//	if loss > best {      if loss.Item() > best.Item() {
+//		rate *= 0.5       	worse++
+//		worse++           }
+//	}                     asyncrt.Either(loss.Gt(best), func() { rate = rate.Mul(asyncrt.Const(0.5)) }, nil, &rate)
 
 // divide finds which statements on the sides of s the device runs. With floats it
 // computes all float64s that are set there, else only those that are numbers already.

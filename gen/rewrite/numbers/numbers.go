@@ -22,8 +22,8 @@
 //   - restatement is what becomes of the function. It is filled by the next two, until neither finds more.
 //   - finder decides which operations take a number that stays on the device, and which variables become numbers for
 //     that: roundtrip.go, and integers.go for numbers of rows.
-//   - chooser decides by which ifs and switches the device chooses: choices.go, with its conditions in conditions.go, what
-//     the device may compute in vain in arms.go and failing.go, and what is left to the host in divided.go.
+//   - chooser decides by which ifs and switches the device chooses: choices.go. Their conditions are in conditions.go,
+//     what the device may compute in vain in arms.go and failing.go, and what is left to the host in divided.go.
 //   - writer makes the edits: write.go, writechoice.go for choices, and raise.go for errors.
 //
 // Each embeds what it is based on, and is r in its methods. What can't stay is a misfit, which says why.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
 // cells finds what the loop changes past an exit besides variables. Cells of the library say themselves that they are
@@ -176,21 +177,7 @@ func (p *cells) standFor(f *plan.Function, call *ast.CallExpr, decl *ast.FuncDec
 			m[v] = path
 		}
 	}
-	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && decl.Recv != nil && len(decl.Recv.List[0].Names) > 0 {
-		bind(decl.Recv.List[0].Names[0], sel.X)
-	}
-	i := 0
-	for _, field := range decl.Type.Params.List {
-		for _, name := range field.Names {
-			if _, variadic := field.Type.(*ast.Ellipsis); !variadic && i < len(call.Args) {
-				bind(name, call.Args[i])
-			}
-			i++
-		}
-		if len(field.Names) == 0 {
-			i++
-		}
-	}
+	syntax.Arguments(f.Info, call, decl, bind)
 	return m
 }
 

@@ -19,9 +19,10 @@ import (
 //		x := step(cache, places.Row(n))     	if end, ok := later.Iterate(func() {
 //		if x.Sum().Item() > most {          		x := step(cache, places.Row(n))
 //			return n                        		sumAt := later.Read(x.Sum())
-//		}                                   		if _, ok := later.BreakIf(func() bool { return sumAt.Item() > most }, end{n}); ok {
-//		cache = tensor.Concat(0, cache, x)  			return
-//	}                                       		}
+//		}                                   		isLarge := func() bool { return sumAt.Item() > most }
+//		cache = tensor.Concat(0, cache, x)  		if _, ok := later.BreakIf(isLarge, end{n}); ok {
+//	}                                       			return
+//	                                        		}
 //	                                        		cache = tensor.Concat(0, cache, x)
 //	                                        	}); ok {
 //	                                        		return end.n

@@ -10,7 +10,8 @@
 //	}                                    	}
 //	                                     	loss := w.Mul(x).Sum()
 //	                                     	lossAt := later.Read(loss)
-//	                                     	if end, ok := later.BreakIf(func() bool { return lossAt.Item() < tol }, fitEnd{w}); ok {
+//	                                     	isSmall := func() bool { return lossAt.Item() < tol }
+//	                                     	if end, ok := later.BreakIf(isSmall, fitEnd{w}); ok {
 //	                                     		return end.w
 //	                                     	}
 //	                                     }
@@ -20,8 +21,8 @@
 //   - what they change is given back: variables by the state, here fitEnd, and cells by the library. Memory that others
 //     can see changes ahead of values only where it is given back, see undo.go of package rewrite;
 //   - they can't fail where the iterations before did not. An iteration makes the same calls on tensors of the same
-//     shapes, and what could fail on the host depends on nothing that changes. Alike compares a tensor from outside with
-//     that of the iteration before, and the loop waits if it has another shape. Floats finds out whether a tensor has
+//     shapes, and what could fail on the host depends on nothing that changes. Alike compares a tensor from outside
+//     with that of the iteration before, and the loop waits if it has another shape. Floats finds out whether a tensor has
 //     floating-point numbers, which take any number as an operand. Operations that work on all shapes can't fail. The
 //     first iteration never runs past an exit: the runtime runs ahead of a test only after two have been false, or
 //     Alike says that the iteration is the first;
@@ -35,8 +36,8 @@
 //   - loop is what is known of the loop: what runs in every iteration, what stays the same in all of them, what comes
 //     round from one to the next. What fields of variables are is in fields.go, what calls go by in values.go.
 //   - counting finds out which variables count, and are in the range of what they index: counting.go.
-//   - shapes finds out what is known of the shapes of tensors: shapes.go, and results.go for what calls return. It notes
-//     the tensors to compare.
+//   - shapes finds out what is known of the shapes of tensors: shapes.go, and results.go for what calls return. It
+//     notes the tensors to compare.
 //   - floats finds out which tensors have floating-point numbers, and notes those that have to be asked: floats.go.
 //     guard.go says where an iteration compares and asks.
 //   - host finds out what may fail: host.go, and calls.go for calls. It is what Prove asks about each statement.
