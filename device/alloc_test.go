@@ -569,6 +569,48 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// TestLostCleanups checks that collect waits once for a cleanup that package runtime has lost, and again for those
+// that are due later.
+func TestLostCleanups(t *testing.T) {
+	const limit = 10 * time.Millisecond
+	var c cleanupQueue
+	var queued, executed, lost uint64
+	for i, call := range []struct {
+		name    string
+		due     uint64 // how many cleanups the collector finds due
+		loses   uint64 // and how many of them are lost
+		late    uint64 // how many of the lost ones were called after all, before
+		timeOut bool
+	}{
+		{"all are called", 5, 0, 0, false},
+		{"two are lost", 5, 2, 0, true},
+		{"it doesn't wait for these again", 3, 0, 0, false},
+		{"one more is lost", 1, 1, 0, true},
+		{"nothing is due", 0, 0, 0, false},
+		{"two were only slow", 3, 0, 2, false},
+		{"one is lost again", 1, 1, 0, true},
+		{"two are lost now", 4, 0, 0, false},
+	} {
+		executed, lost = executed+call.late, lost-call.late
+		begin := time.Now()
+		c.collect(func() {
+			queued, lost = queued+call.due, lost+call.loses
+		}, func() (uint64, uint64) {
+			executed = min(executed+1, queued-lost) // one is called each time that somebody looks
+			return queued, executed
+		}, limit)
+		if executed != queued-lost {
+			t.Errorf("%d, %s: returned when %d were called of %d, of which %d are lost", i, call.name, executed, queued, lost)
+		}
+		if timedOut := time.Since(begin) >= limit; call.timeOut && !timedOut {
+			t.Errorf("%d, %s: it took less than the limit", i, call.name)
+		}
+		if got := c.abandoned.Load(); got != lost {
+			t.Errorf("%d, %s: %d are taken for lost, want %d", i, call.name, got, lost)
+		}
+	}
+}
+
 // Collect does not wait for a cleanup that does not end, not even in a bubble, where no time passes
 // meanwhile.
 func TestCollectInABubble(t *testing.T) {

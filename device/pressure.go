@@ -119,13 +119,42 @@ func (a *Allocator) collectInstead(bytes int64) bool {
 // longer than maxCleanup: cleanups of the program may be slow, or wait for the caller.
 func Collect() { bubble.Outside(collect) } // in a bubble, no time passes and maxCleanup never ends
 
-func collect() {
-	runtime.GC()
-	cleanups := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}}
-	metrics.Read(cleanups)
-	queued := cleanups[0].Value.Uint64()
-	for begin := time.Now(); cleanups[1].Value.Uint64() < queued && time.Since(begin) < maxCleanup; metrics.Read(cleanups[1:]) {
+func collect() { cleanups.collect(runtime.GC, cleanupReader(), maxCleanup) }
+
+// cleanupQueue knows what package runtime has not called of its cleanups.
+type cleanupQueue struct {
+	// abandoned is how many a call has waited for in vain: they are slow, or lost. Where GOMAXPROCS is reduced, package
+	// runtime forgets the cleanups that wait at the processors that go, but has them in its count.
+	abandoned atomic.Uint64
+}
+
+var cleanups cleanupQueue
+
+// collect runs gc, and waits until no more cleanups are due than have been abandoned, but no longer than limit.
+// read tells how many were ever queued and executed.
+func (c *cleanupQueue) collect(gc func(), read func() (queued, executed uint64), limit time.Duration) {
+	queued, executed := read()
+	if due := queued - executed; due < c.abandoned.Load() {
+		c.abandoned.Store(due)
+	}
+	gc()
+	abandoned := c.abandoned.Load()
+	queued, executed = read()
+	for begin := time.Now(); queued > executed+abandoned; _, executed = read() {
+		if time.Since(begin) >= limit {
+			c.abandoned.Store(queued - executed)
+			return
+		}
 		runtime.Gosched()
+	}
+}
+
+// cleanupReader returns a function that tells how many cleanups package runtime has ever queued and executed.
+func cleanupReader() func() (queued, executed uint64) {
+	samples := []metrics.Sample{{Name: "/gc/cleanups/queued:cleanups"}, {Name: "/gc/cleanups/executed:cleanups"}}
+	return func() (queued, executed uint64) {
+		metrics.Read(samples)
+		return samples[0].Value.Uint64(), samples[1].Value.Uint64()
 	}
 }
 
