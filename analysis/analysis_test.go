@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 	if analysis.IsUnit(os.Args[1:]) {
 		analysis.Unit()
 	}
-	debug.SetGCPercent(400) // types and syntax live as long as a test does
+	debug.SetGCPercent(400) // types and syntax live as long as a test does, or a go command
+	os.Setenv("GOGC", "400")
 	os.Exit(m.Run())
 }
 
