@@ -39,8 +39,12 @@ func (c *VirtualClock) Reach(t time.Duration) (waited time.Duration) {
 type Stamp struct {
 	// Issued is when the program enqueued the command, or when its inputs on other devices were
 	// ready, if that is later. It is written before Submit.
-	Issued   time.Duration
-	finished atomic.Int64
+	Issued time.Duration
+	// Began and Ended are when the device executed the command, and Queue tells its queues apart, if it has several.
+	// They are written before Finish; both times are 0 if the device can't tell.
+	Began, Ended time.Duration
+	Queue        int
+	finished     atomic.Int64
 }
 
 // Finish notes when the program can see that the command has finished. A backend calls it before the

@@ -124,6 +124,7 @@ func (b *Backend) finish(e *entry, took, ended time.Duration) time.Duration {
 		return b.last
 	}
 	if c.Stamp != nil {
+		c.Stamp.Began, c.Stamp.Ended, c.Stamp.Queue = start, end, int(q)
 		c.Stamp.Finish(b.last)
 	}
 	return 0

@@ -75,6 +75,8 @@ type Options struct {
 	Ring int
 	// Report names the file to write a report of waits to, see device/report; "": none.
 	Report string
+	// Trace names the file to write a trace to, see Trace; "": none. %p is the number of the process.
+	Trace string
 	// see SetLimit; 0: as ASYNCGEN_LIMIT says, or else a fraction of the memory; negative: unbounded
 	MaxBytes int64
 	// Tiny says which operations are run by Enqueue in mode Async.
@@ -138,6 +140,7 @@ type Engine struct {
 	report  reporter
 	syncs   syncs
 	watcher watcher
+	tracer  tracer
 	guesses guesses
 	leaving leaving
 }
@@ -175,6 +178,7 @@ func New(o Options) *Engine {
 	e.streams.Store(new([]*stream))
 	e.all.Store(new([]*stream))
 	e.report.open(o.Report)
+	e.openTrace(o.Trace)
 	return e
 }
 
@@ -229,11 +233,11 @@ var makeDefault = sync.OnceFunc(func() {
 			panic(v)
 		}
 	}()
-	theDefault.Store(New(Options{Report: os.Getenv("ASYNCGEN_REPORT")}))
+	theDefault.Store(New(Options{Report: os.Getenv("ASYNCGEN_REPORT"), Trace: os.Getenv("ASYNCGEN_TRACE")}))
 })
 
 // Default returns the engine of the process, made at the first call. It writes a report if
-// ASYNCGEN_REPORT names a file.
+// ASYNCGEN_REPORT names a file, and a trace if ASYNCGEN_TRACE does.
 func Default() *Engine {
 	if e := theDefault.Load(); e != nil { // a load takes a nanosecond; each operation asks twice
 		return e
@@ -405,6 +409,7 @@ func (e *Engine) Close() error {
 		}
 	})
 	e.report.close()
+	e.tracer.close()
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // A Mark is a place in a program. It knows when everything that was enqueued there on some devices had finished.
@@ -70,7 +71,7 @@ func (m *Mark) Wait(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		return m.e.reach(clock, m.time(), name, callerPC(), ops)
+		return m.e.reach(clock, m.time(), name, callerPC(), ops, trace.ID{})
 	}
 	return m.e.finish(ctx, m.streams, m.ends, name, callerPC())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // runNow executes op at once, for mode Naive.
@@ -23,6 +24,12 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	r := new(record)
 	r.fill(op, writes, pc)
 	r.order, r.guess = e.order(st), e.guess()
+	var ev trace.Event
+	traced := st.slips.Load() != nil
+	if traced {
+		r.describe(&ev, st, seq)
+		ev.Begin = e.now()
+	}
 	clock := e.virtual.Load()
 	if clock != nil {
 		st.stamp(clock, r)
@@ -48,6 +55,10 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	}
 	if clock != nil {
 		clock.Reach(max(r.stamp.Finished(), r.stamp.Issued))
+	}
+	if traced {
+		ev.Row, ev.End, ev.Skipped = uint64(self()), e.now(), r.fail != nil
+		e.traced(&ev)
 	}
 }
 

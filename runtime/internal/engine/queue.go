@@ -49,6 +49,7 @@ type queue struct {
 	rouse   bool         // wake stalled producers after unlocking
 	ahead   int64        // bytes that operations submitted and not retired take, see record.taken
 	marked  marks
+	watched watched
 	counted counts
 
 	heldAt atomic.Pointer[link] // the link that holds up submitting; nil: none
@@ -221,6 +222,9 @@ func (q *queue) submitSome(most int, p patience) bool {
 	}
 	last := q.handOver(first, next)
 	clear(q.batch)
+	if s := q.st.slips.Load(); s != nil && !virtual {
+		q.watch(*s, first, next)
+	}
 	for seq := first; seq < next; seq++ {
 		if r := q.st.seq(seq); r.link != nil && !r.isGate {
 			r.link.handedOver()
@@ -410,6 +414,9 @@ retiring:
 			q.clock(r)
 		}
 		q.conclude(r, seq)
+		if s := q.st.slips.Load(); s != nil && virtual {
+			q.tell(*s, r, seq)
+		}
 		if virtual {
 			q.marked.reach(seq+1, q.st)
 		}

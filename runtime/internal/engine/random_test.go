@@ -310,9 +310,9 @@ func leftInFlow(f *flow) error {
 			f.st.dev, f.head, f.scheduled, f.first, f.last, f.nready, f.readyCost, f.freed, len(f.waiters), f.helpers, len(f.outbox), len(f.marked.list))
 	}
 	for _, w := range f.free {
-		if len(w.need) != 0 || w.scratch[0] != (device.Command{}) || w.parker.state.Load() != awake || len(w.parker.c) != 0 {
+		if len(w.need) != 0 || w.scratch != (scratch{}) || w.parker.state.Load() != awake || len(w.parker.c) != 0 {
 			return fmt.Errorf("in the flow of %v: a waiter with %d operations, command %+v, in state %d with %d tokens", f.st.dev,
-				len(w.need), w.scratch[0], w.parker.state.Load(), len(w.parker.c))
+				len(w.need), w.scratch, w.parker.state.Load(), len(w.parker.c))
 		}
 	}
 	return nil

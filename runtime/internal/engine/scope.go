@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // The engine keeps no list of scopes (device.Scope): each record says to which scope it belongs. The
@@ -48,7 +49,7 @@ func (e *Engine) finishScope(ctx context.Context, s *device.Scope, streams []*st
 		}
 	}
 	if start != 0 {
-		e.countWait(name, pc, now()-start, h)
+		e.countWait(name, pc, now()-start, h, trace.ID{})
 	}
 	return err
 }

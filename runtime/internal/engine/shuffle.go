@@ -192,7 +192,7 @@ func (f *shuffledFlow) move(_ context.Context, k int, p patience, h *help) error
 	}
 	f.start(x)
 	held := f.step(x, &f.scratch, p)
-	f.scratch[0] = device.Command{}
+	f.scratch.cmd[0] = device.Command{}
 	f.settleLocked()
 	if held {
 		return errShort

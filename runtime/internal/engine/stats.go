@@ -11,6 +11,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/report"
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // Stats are counts since the engine was made. The three times do not overlap: their sum is how long
@@ -77,8 +78,9 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// countWait counts a wait that took so long, with help h.
-func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h help) {
+// countWait counts a wait that took so long, with help h. id is the operation that it waited for, if it was one.
+func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h help, id trace.ID) {
+	e.noteWait(trace.Wait, name, pc, took, h, id)
 	e.totals.waits.Add(1)
 	e.totals.waitTime.Add(int64(h.idle))
 	e.totals.helped.Add(h.ops)
@@ -122,6 +124,7 @@ func (e *Engine) idle(took time.Duration) time.Duration {
 
 // countStall counts a stall that took so long, with help h.
 func (e *Engine) countStall(name string, pc uintptr, took time.Duration, h help) {
+	e.noteWait(trace.Stall, name, pc, took, h, trace.ID{})
 	e.totals.stalls.Add(1)
 	e.totals.stallTime.Add(int64(h.idle))
 	e.totals.helped.Add(h.ops)

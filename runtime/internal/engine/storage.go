@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // A Storage is the unit by which dependencies are tracked: a buffer of one device and, if the
@@ -173,6 +174,7 @@ func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 	start := now()
 	var h help
 	var waited *Engine
+	var last trace.ID
 	var err error
 	for _, s := range ss {
 		if want := s.last.Load(); s.fin.Load() < want {
@@ -182,6 +184,7 @@ func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 				}
 			}
 			waited = s.st.e
+			last = trace.ID{Stream: s.st.id, Seq: want - 1}
 			var more help
 			more, err = s.st.await(ctx, goal{seq: want - 1})
 			h.ops += more.ops
@@ -193,7 +196,7 @@ func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 		}
 	}
 	if waited != nil {
-		waited.countWait(name, pc, now()-start, h)
+		waited.countWait(name, pc, now()-start, h, last)
 	}
 	for _, s := range ss {
 		if err == nil {

@@ -39,6 +39,7 @@ type stream struct {
 	launch        int64         // nanoseconds that an operation costs beyond Op.Cost
 	host          time.Duration // what enqueueing an operation costs the program by the clock of a model
 	spares        *spares       // of a queue
+	slips         atomic.Pointer[slips]
 	ring          []record
 	mask          uint64 // len(ring)-1
 
@@ -222,6 +223,9 @@ func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 		q.start()
 		st.exec = q
 	}
+	if t := e.tracer.w.Load(); t != nil {
+		st.trace(t)
+	}
 	return st
 }
 
@@ -281,6 +285,9 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 		}
 		if clock := st.e.virtual.Load(); clock != nil {
 			st.stamp(clock, r)
+		}
+		if s := st.slips.Load(); s != nil {
+			s.note(st, r, seq)
 		}
 		// From here on, a wait for the storage waits for this operation. last is stored before
 		// tail, so a waiter may come before the operation is published (see scheduleThrough).

@@ -23,7 +23,7 @@ import (
 //   - The operation would be allowed to begin: its scope has not ended, and the engine is not closed.
 //   - Nobody speculates. A Guess tells its own storages from older ones by their writers' places in
 //     the stream, and a result that a call has computed has no such place.
-//   - Nobody observes the order or the time of operations: there is no Record, no report of waits, no
+//   - Nobody observes the order or the time of operations: there is no Record, no trace, no report of waits, no
 //     sync policy, no clock of a model, and the mode is Async. Devices that fail on purpose (package
 //     fault) don't allow it.
 //
@@ -131,7 +131,7 @@ func (st *stream) desk() *desk {
 func (st *stream) isWatched() bool {
 	e := st.e
 	return e.guesses.n.Load() != 0 || e.watcher.on.Load() || e.closed.Load() || SyncPolicy(e.syncs.policy.Load()) != Allow || forbidding.Load() != 0 ||
-		e.virtual.Load() != nil
+		e.virtual.Load() != nil || st.slips.Load() != nil
 }
 
 // byCall is Storage.own.Handle of a storage whose contents a call has computed.

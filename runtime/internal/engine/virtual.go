@@ -8,6 +8,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/internal/bubble"
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // Devices may have the clock of a model, which moves only when the program does something
@@ -62,8 +63,8 @@ func (e *Engine) Now() time.Duration { return e.now() }
 
 // reach moves the clock to t, for a call with the given name that waits until then. If the clock has
 // not come to t yet, that counts as a wait, with ops operations executed; if waiting is forbidden,
-// reach returns a *SyncError instead.
-func (e *Engine) reach(clock *device.VirtualClock, t time.Duration, name string, pc uintptr, ops int64) error {
+// reach returns a *SyncError instead. id is the operation that the call waits for, if it is one.
+func (e *Engine) reach(clock *device.VirtualClock, t time.Duration, name string, pc uintptr, ops int64, id trace.ID) error {
 	if clock.Now() >= t {
 		return nil
 	}
@@ -71,7 +72,7 @@ func (e *Engine) reach(clock *device.VirtualClock, t time.Duration, name string,
 		return err
 	}
 	took := clock.Reach(t)
-	e.countWait(name, pc, took, help{ops: ops, idle: took})
+	e.countWait(name, pc, took, help{ops: ops, idle: took}, id)
 	return nil
 }
 
@@ -181,7 +182,7 @@ func (s *Storage) waitVirtually(ctx context.Context, clock *device.VirtualClock,
 	if err != nil {
 		return err
 	}
-	if err := e.reach(clock, s.at(), name, pc, h.ops); err != nil {
+	if err := e.reach(clock, s.at(), name, pc, h.ops, s.lastWriter()); err != nil {
 		return err
 	}
 	return s.Err()
@@ -208,16 +209,19 @@ func (s *Storage) isReadyBy(clock *device.VirtualClock) bool {
 func waitEachVirtually(ctx context.Context, clock *device.VirtualClock, name string, ss []*Storage, pc uintptr) error {
 	var ops int64
 	var at time.Duration
+	var last trace.ID
 	for _, s := range ss {
 		h, err := s.finish(ctx)
 		if err != nil {
 			return err
 		}
 		ops += h.ops
-		at = max(at, s.at())
+		if s.at() > at {
+			at, last = s.at(), s.lastWriter()
+		}
 	}
 	if len(ss) > 0 {
-		if err := ss[0].st.e.reach(clock, at, name, pc, ops); err != nil {
+		if err := ss[0].st.e.reach(clock, at, name, pc, ops, last); err != nil {
 			return err
 		}
 	}
@@ -239,7 +243,7 @@ func (e *Engine) finishVirtually(ctx context.Context, clock *device.VirtualClock
 	for _, st := range streams {
 		at = max(at, st.latest.get())
 	}
-	return e.reach(clock, at, name, pc, ops)
+	return e.reach(clock, at, name, pc, ops, trace.ID{})
 }
 
 // finishReally is finish without moving the clock of the model. It returns how many operations it has
@@ -271,5 +275,5 @@ func (e *Engine) finishScopeVirtually(ctx context.Context, clock *device.Virtual
 			ops += h.ops
 		}
 	}
-	return e.reach(clock, s.Noted(), name, pc, ops)
+	return e.reach(clock, s.Noted(), name, pc, ops, trace.ID{})
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // A waiter is a goroutine in flow.await. The flow's lock guards it.
@@ -297,7 +297,7 @@ func (f *flow) newWaiter(g goal) *waiter {
 // freeWaiter keeps w for reuse, without what refers to buffers. w is in no list.
 func (f *flow) freeWaiter(w *waiter) {
 	w.need, w.pos = w.need[:0], 0
-	w.scratch[0] = device.Command{}
+	w.scratch = scratch{}
 	f.free = append(f.free, w)
 }
 
@@ -368,7 +368,7 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 	}
 	start := now()
 	h, err := st.await(ctx, g)
-	e.countWait(name, pc, now()-start, h)
+	e.countWait(name, pc, now()-start, h, trace.ID{Stream: st.id, Seq: g.seq})
 	return err
 }
 
@@ -422,7 +422,7 @@ func (e *Engine) finish(ctx context.Context, streams []*stream, ends []uint64, n
 		st.exec.settle()
 	}
 	if start != 0 {
-		e.countWait(name, pc, now()-start, h)
+		e.countWait(name, pc, now()-start, h, trace.ID{})
 	}
 	return err
 }

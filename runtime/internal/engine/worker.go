@@ -53,7 +53,7 @@ func (w *worker) work() {
 	if !w.heed() {
 		return
 	}
-	var c scratch
+	c := scratch{isWorker: true}
 	var held bool
 	var p patience
 	for {
@@ -68,7 +68,7 @@ func (w *worker) work() {
 		f.settleLocked()
 		f.unlock()
 		// A worker may sleep for long, and must not keep buffers alive.
-		c[0] = device.Command{}
+		c.cmd[0] = device.Command{}
 		if p = forAll; held {
 			held = false
 			p, _ = f.st.e.relief.await(context.Background(), p)
@@ -285,7 +285,11 @@ func (f *flow) helpSome(p patience) (ops int64, some bool) {
 
 // scratch is the command of the operation being executed. It is part of a longer-lived object, or it
 // would be allocated for each operation: a Backend keeps no command, but the compiler can't know.
-type scratch [1]device.Command
+type scratch struct {
+	cmd      [1]device.Command
+	isWorker bool   // it is part of a worker
+	row      uint64 // in a trace; 0: not known yet
+}
 
 // run executes the operation at x, which has been started. The lock is not held. It returns true if
 // it has not executed it, because memory is short and a backlog may give some back.
@@ -308,18 +312,18 @@ func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 		r.fail = f.st.lose(r, f.seqOfRunning(x), nil)
 		return false
 	}
-	err := r.command(f.st, &c[0])
+	err := r.command(f.st, &c.cmd[0])
 	if err != nil && errors.Is(err, device.ErrOutOfMemory) {
 		// Memory may be held by operations that are ready. After those have run, relief decides
 		// whether to wait for a backlog.
 		f.finishReady()
-		if held, err = f.st.e.relief.retry(p, func() error { return r.command(f.st, &c[0]) }); held {
+		if held, err = f.st.e.relief.retry(p, func() error { return r.command(f.st, &c.cmd[0]) }); held {
 			return true
 		}
 	}
 	if err == nil {
-		_, err = submit(f.st.backend, c[:])
-		c[0].Buf = [device.MaxOperands]*device.Buffer{} // keeps no buffer alive until the next operation
+		_, err = submit(f.st.backend, c.cmd[:])
+		c.cmd[0].Buf = [device.MaxOperands]*device.Buffer{} // keeps no buffer alive until the next operation
 	}
 	if err != nil {
 		r.fail = f.st.failed(r, f.seqOfRunning(x), err)
@@ -357,11 +361,14 @@ func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 	if wake {
 		f.wakeWorker()
 	}
+	s := f.st.slips.Load()
+	s.begin(f.st, x)
 	held = f.run(x, c, p)
 	f.lock.lock()
 	if held {
 		f.putBack(x)
 	} else {
+		s.end(f.st, x, c)
 		f.finish(x)
 	}
 	return held
