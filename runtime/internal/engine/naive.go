@@ -36,7 +36,7 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 		r.stamp.Issued = r.arrivesOnHost()
 	}
 	if r.fail = st.skips(r); r.fail == nil && st.lost.Load() != nil {
-		r.fail = st.lose(r, seq, nil)
+		r.fail, r.skipped = st.lose(r, seq, nil), true
 		e.skippedNow.Add(1)
 	} else if r.fail == nil {
 		var err error
@@ -46,6 +46,7 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 		}
 		e.ranNow.Add(1)
 	} else {
+		r.skipped = true
 		e.skippedNow.Add(1)
 	}
 	for i, s := range r.operands {
@@ -57,7 +58,7 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 		clock.Reach(max(r.stamp.Finished(), r.stamp.Issued))
 	}
 	if traced {
-		ev.Row, ev.End, ev.Skipped = uint64(self()), e.now(), r.fail != nil
+		ev.Row, ev.End, ev.Skipped = uint64(self()), e.now(), r.skipped
 		e.traced(&ev)
 	}
 }

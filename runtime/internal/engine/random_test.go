@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"flag"
@@ -104,6 +105,14 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 		all[0].watched = true
 		defer e.Record(func(ev Event) { events = append(events, ev) })()
 	}
+	var traced *bytes.Buffer
+	if rng.IntN(6) == 0 {
+		traced = new(bytes.Buffer)
+		if _, err := e.Trace(traced); err != nil {
+			return err
+		}
+	}
+	before := e.Stats()
 	var wg sync.WaitGroup
 	for k, p := range all {
 		p.vars, p.model = append(p.vars, common.vars...), append(p.model, common.model...)
@@ -182,6 +191,11 @@ func runProgram(w *world, seed uint64, bubble bool) (err error) {
 	s := e.Stats()
 	if s.InFlightBytes != 0 || s.Executed+s.Skipped != s.Enqueued {
 		return fmt.Errorf("%+v: left over: %+v", o, s)
+	}
+	if traced != nil {
+		if err := sameTrace(traced.Bytes(), e, before, s); err != nil {
+			return fmt.Errorf("%+v: trace: %w", o, err)
+		}
 	}
 	inPlace := s.InPlace
 	for _, st := range e.allStreams() {

@@ -228,7 +228,8 @@ func (q *queue) tell(s slips, r *record, seq uint64) {
 type watched struct {
 	mu   sync.Mutex // guards the rest
 	list []handed
-	busy bool // the goroutine runs
+	busy bool          // the goroutine runs
+	last time.Duration // when the last one had ended; the goroutine owns it
 }
 
 // A handed is an operation that was handed to the device.
@@ -266,7 +267,7 @@ func (q *queue) watch(s slips, first, end uint64) {
 func (q *queue) watchAll() {
 	defer q.st.e.tracer.watchers.Done()
 	w := &q.watched
-	for last := time.Duration(0); ; {
+	for {
 		w.mu.Lock()
 		list := w.list
 		w.list = nil
@@ -282,8 +283,8 @@ func (q *queue) watchAll() {
 				_ = await(context.Background(), q.st.backend, h.ticket)
 			}
 			h.ev.End = q.st.e.now()
-			h.ev.Begin = min(max(h.ev.Begin, last), h.ev.End)
-			last = h.ev.End
+			h.ev.Begin = min(max(h.ev.Begin, w.last), h.ev.End)
+			w.last = h.ev.End
 			q.st.e.traced(&h.ev)
 		}
 	}

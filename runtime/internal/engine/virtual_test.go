@@ -1,11 +1,17 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -377,5 +383,64 @@ func (p *simulated) copy(v *virtualValue, to int) {
 		gate := p.enter(to)
 		out.written, out.finished = p.run(v.dev, 3, 20*us+bytes*us/2, v.written, 0)
 		p.ends[to] = append(gate, out.finished)
+	}
+}
+
+// A trace of a program with few operations has the times that a count by hand gives.
+func TestTraceOfModel(t *testing.T) {
+	e := engine.New(engine.Options{})
+	d := virtualDevice(t, virtualCosts())
+	x := e.FromHost(d, device.HostBuffer(4))
+	if err := x.Wait(t.Context(), "test"); err != nil { // from here on, time is that of the model
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	stop, err := e.Trace(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Trace(&text); err == nil {
+		t.Error("there are two traces")
+	}
+	begin := sim.Now()
+	y := chain(e, d, x, 1, 2)
+	z := e.Copy(y, 0, 1, device.Float32, device.CPU())
+	if err := z.Wait(t.Context(), "Item"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(stop(), stop()); err != nil {
+		t.Error(err)
+	}
+	var events []struct {
+		Cat, Name string
+		Ts, Dur   float64
+		Args      struct {
+			ID, Gate, For string
+			Reads         []string
+			Enqueued      float64
+			At            string
+		}
+	}
+	if err := json.Unmarshal(text.Bytes(), &events); err != nil {
+		t.Fatalf("%v in %s", err, &text)
+	}
+	var got []string
+	_, file, _, _ := runtime.Caller(0)
+	for _, ev := range events {
+		if ev.Cat != "" {
+			got = append(got, fmt.Sprint(ev.Cat, " ", ev.Name, " ", ev.Args.ID, ev.Args.For, " reads ", ev.Args.Reads, " gate ", ev.Args.Gate, " enqueued ", ev.Args.Enqueued, " from ", ev.Ts, " for ", ev.Dur))
+			if name, _, _ := strings.Cut(ev.Args.At, ":"); filepath.Dir(name) != filepath.Dir(file) {
+				t.Errorf("%s is at %q", ev.Name, ev.Args.At)
+			}
+		}
+	}
+	want := []string{ // see virtualCosts
+		"op addone 1.1 reads [1.0] gate  enqueued 0 from 0 for 5",
+		"op addone 1.2 reads [1.1] gate  enqueued 1 from 5 for 5",
+		"op download 1.3 reads [1.2] gate 3.0 enqueued 2 from 10 for 24", // 20 and 4 bytes at 1 MB/s
+		"wait Item 3.0 reads [] gate  enqueued 0 from 2 for 82",          // until 34, and 50 later it is seen
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("from %v, got\n%s\nwant\n%s", begin, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A traceEvent is an event as a viewer reads it.
+type traceEvent struct {
+	Ph, Cat, Name string
+	Ts, Dur       float64
+	Tid           uint64
+	Args          struct {
+		ID, For, Gate, Result, At string
+		Enqueued                  float64
+		Idle                      float64
+		Reads                     []string
+		Skipped                   bool
+		Bytes                     int64
+	}
+}
+
+func (ev *traceEvent) end() float64 { return ev.Ts + ev.Dur }
+
+// readTrace returns the operations of a trace, by all of their IDs, and its other events.
+func readTrace(text []byte) (ops map[string]*traceEvent, others []*traceEvent, err error) {
+	var all []*traceEvent
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, nil, fmt.Errorf("%w in %s", err, text)
+	}
+	ops = map[string]*traceEvent{}
+	for _, ev := range all {
+		if ev.Cat != "op" {
+			others = append(others, ev)
+			continue
+		}
+		for _, id := range []string{ev.Args.ID, ev.Args.Gate} {
+			if id != "" && ops[id] != nil {
+				return nil, nil, fmt.Errorf("operation %s comes twice", id)
+			} else if id != "" {
+				ops[id] = ev
+			}
+		}
+	}
+	return ops, others, nil
+}
+
+// slack is for times that were rounded: a nanosecond, in microseconds.
+const slack = 0.0015
+
+// sameTrace compares the trace of a program with what e has counted since before, and with the rules that operations
+// follow: each is there once, none begins before it was enqueued, or before what it reads has ended, and nobody executes
+// two at once, unless the first lacks memory and has others run before it. The end of what a device with a queue computes is seen late, so others may begin before.
+func sameTrace(text []byte, e *Engine, before, after Stats) error {
+	ops, others, err := readTrace(text)
+	if err != nil {
+		return err
+	}
+	rows := map[uint64][]*traceEvent{}
+	n := uint64(0)
+	for id, ev := range ops {
+		if id != ev.Args.ID {
+			continue
+		}
+		n++
+		rows[ev.Tid] = append(rows[ev.Tid], ev)
+		if ev.Dur < 0 || ev.Ts < ev.Args.Enqueued-slack {
+			return fmt.Errorf("%+v was enqueued at %v", ev, ev.Args.Enqueued)
+		}
+		for _, read := range ev.Args.Reads {
+			if first := ops[read]; first != nil && first.Tid < rowOfDevice && first.end() > ev.Ts+slack {
+				return fmt.Errorf("%+v began before %+v ended", ev, first)
+			}
+		}
+	}
+	if want := after.Enqueued - before.Enqueued; n != want {
+		return fmt.Errorf("%d operations, want %d", n, want)
+	}
+	for row, list := range rows {
+		slices.SortFunc(list, func(a, b *traceEvent) int { return cmpTimes(a.Ts, b.Ts, b.end(), a.end()) })
+		var runs []*traceEvent // each within the one before it
+		for _, ev := range list {
+			for len(runs) > 0 && runs[len(runs)-1].end() <= ev.Ts+slack {
+				runs = runs[:len(runs)-1]
+			}
+			if n := len(runs); n > 0 && runs[n-1].end() < ev.end()-slack {
+				return fmt.Errorf("in row %d, %+v began while %+v ran", row, ev, runs[n-1])
+			}
+			runs = append(runs, ev)
+		}
+	}
+	var waits, stalls int64
+	var waited, stalled float64
+	for _, ev := range others {
+		switch ev.Cat {
+		case "wait":
+			waits++
+			waited += ev.Args.Idle
+			if op := ops[ev.Args.For]; ev.Name != "cancelled" && op != nil && op.Tid < rowOfDevice && op.Ts > ev.end()+slack {
+				return fmt.Errorf("%+v ended before %+v began", ev, op)
+			}
+		case "stall":
+			stalls++
+			stalled += ev.Args.Idle
+		}
+	}
+	idle := func(d time.Duration) float64 { return float64(d) / 1000 }
+	if w := after.Waits - before.Waits; waits != w || !near(waited, idle(after.WaitTime-before.WaitTime), w) {
+		return fmt.Errorf("%d waits, idle for %v us, want %d and %v", waits, waited, w, after.WaitTime-before.WaitTime)
+	}
+	if w := after.Stalls - before.Stalls; stalls != w || !near(stalled, idle(after.StallTime-before.StallTime), w) {
+		return fmt.Errorf("%d stalls, idle for %v us, want %d and %v", stalls, stalled, w, after.StallTime-before.StallTime)
+	}
+	return nil
+}
+
+func cmpTimes(times ...float64) int {
+	for i := 0; i < len(times); i += 2 {
+		if times[i] != times[i+1] {
+			if times[i] < times[i+1] {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}
+
+// near compares sums of n times.
+func near(a, b float64, n int64) bool { return max(a-b, b-a) <= slack*float64(n+1) }
