@@ -29,6 +29,9 @@ internal/sametemp:
 # All that is shared between goroutines may be used in bubbles of testing/synctest.
 internal/bubble:
 
+# The engine writes traces, and the command reads them.
+internal/trace:
+
 # Devices, lowest first. They know nothing of tensors.
 device:            internal/bubble
 device/report:
@@ -51,7 +54,7 @@ device/fault:      device
 device/devicetest: device device/kernel
 
 # The runtime. The engine knows no tensors; op knows no engine.
-runtime/internal/engine: device internal/bubble device/report device/pool
+runtime/internal/engine: device internal/bubble internal/trace device/report device/pool
 runtime/op:              device device/kernel gonum.org/v1/gonum/mat gonum.org/v1/gonum/dsp/fourier
 runtime/op/opgen:        device device/kernel runtime/op
 runtime/internal/tape:   device device/kernel runtime/op

@@ -57,6 +57,7 @@ gen/overlay/overlay.go os.WriteFile               in that folder
 internal/docpages/main.go os.MkdirAll            docs of this module
 internal/docpages/main.go os.WriteFile           files of this module
 internal/sametemp/sametemp.go os.Mkdir           a new folder, for tests
+internal/trace/create.go os.OpenFile              in the place of a trace or an empty file, or a new file
 runtime/asynctest/asynctest.go os.CreateTemp      a new file
 runtime/curves/curves.go os.MkdirAll              of the picture that the program names
 runtime/curves/curves.go os.WriteFile             that picture

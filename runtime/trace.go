@@ -13,9 +13,10 @@ import (
 //
 //	stop, err := asyncrt.StartTrace(f)
 //
-// StartTrace fails if there is a trace already. stop waits for nothing that the program has enqueued; what has not run
-// by then is missing. It returns the first error of w. While a trace is written, operations on a few numbers are
-// enqueued like all others. With the model of an accelerator in virtual time, times are those of the model.
+// StartTrace fails if there is a trace already. stop does not wait for what the program has enqueued, and what has not
+// run by then is missing; but it waits for what an accelerator is computing. It returns the first error of w. While a
+// trace is written, operations on a few numbers are enqueued like all others. With the model of an accelerator in
+// virtual time, times are those of the model.
 //
-//asyncgen:api call 0 once
+//asyncgen:api control
 func StartTrace(w io.Writer) (stop func() error, err error) { return engine.Default().Trace(w) }

@@ -558,6 +558,7 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime.SetLimit", Control, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.SliceOf", Read, 0, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.StartTimer", Poll, None, Never, Alone, "", ""},
+	{"github.com/asyncgen/asyncgen/runtime.StartTrace", Control, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.Stats", Poll, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.SyncMode", Control, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.Synchronize", WaitAll, None, Never, Alone, "", ""},

@@ -89,6 +89,7 @@ type Writer struct {
 	place func(pc uintptr) *Place // nil: none
 	mu    sync.Mutex              // guards what follows, to the blank line
 	have  []Event                 // not written yet
+	most  int                     // events that wait to be written, at most
 	lost  int                     // events that came too fast to be written
 	names []rowName               // of rows, not written yet
 	last  time.Duration           // when the bytes in flight were noted last
@@ -120,13 +121,12 @@ const (
 
 // NewWriter begins a trace. place returns the line of the program at a PC; nil: there is none.
 func NewWriter(w io.Writer, place func(pc uintptr) *Place) *Writer {
-	t := &Writer{w: w, began: -1, place: place, places: map[uintptr]string{}, bell: make(chan struct{}, 1), end: make(chan struct{})}
+	t := &Writer{w: w, began: -1, last: -sample, most: tooMany, place: place, places: map[uintptr]string{}, bell: make(chan struct{}, 1), end: make(chan struct{})}
 	name, err := json.Marshal(os.Args[0])
 	if err != nil {
 		panic(err) // strings have no errors
 	}
-	t.text = append(t.text, "[\n"...)
-	t.text = append(t.text, `{"ph":"M","name":"process_name","pid":1,"args":{"name":`...)
+	t.text = append(t.text, head+`"args":{"name":`...)
 	t.text = append(append(t.text, name...), `}},`+"\n"...)
 	t.text = append(t.text, `{"ph":"M","name":"asyncgen","pid":1,"args":{"version":1,"go":"`+runtime.Version()+`"}}`...)
 	go t.run()
@@ -156,7 +156,7 @@ func (t *Writer) Name(row uint64, name string) {
 func (t *Writer) Add(e *Event, inFlight int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.have) >= tooMany {
+	if len(t.have) >= t.most {
 		t.lost++
 		return
 	}
@@ -351,7 +351,10 @@ func (t *Writer) at(pc uintptr) string {
 		return ""
 	}
 	text, ok := t.places[pc]
-	if p := t.place(pc); !ok && p != nil {
+	if ok {
+		return text
+	}
+	if p := t.place(pc); p != nil {
 		at, err := json.Marshal(p.File + ":" + strconv.Itoa(p.Line))
 		fn, err2 := json.Marshal(p.Func)
 		if err != nil || err2 != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,7 +71,7 @@ func (e *Engine) openTrace(path string) {
 	if path == "" {
 		return
 	}
-	f, err := os.Create(strings.ReplaceAll(path, "%p", strconv.Itoa(os.Getpid())))
+	f, err := trace.Create(path)
 	if err == nil {
 		_, err = e.Trace(f)
 	}
@@ -148,7 +147,7 @@ func (r *record) describe(x *trace.Event, st *stream, seq uint64) {
 	}
 }
 
-// lastWriter names the last operation that writes s, or the gate that stands for it; the zero ID if none has been enqueued.
+// lastWriter names the last operation enqueued that writes s, or the gate that stands for it. Zero: there is none.
 func (s *Storage) lastWriter() (id trace.ID) {
 	if s != nil {
 		if last := s.last.Load(); last > 0 {

@@ -51,8 +51,9 @@ func readTrace(text []byte) (ops map[string]*traceEvent, others []*traceEvent, e
 const slack = 0.0015
 
 // sameTrace compares the trace of a program with what e has counted since before, and with the rules that operations
-// follow: each is there once, none begins before it was enqueued, or before what it reads has ended, and nobody executes
-// two at once, unless the first lacks memory and has others run before it. The end of what a device with a queue computes is seen late, so others may begin before.
+// follow: each is there once, none begins before it was enqueued, or before what it reads has ended, and nobody
+// executes two at once, unless the first lacks memory and has others run before it. The end of what a device with a
+// queue computes is seen late, so others may begin before.
 func sameTrace(text []byte, e *Engine, before, after Stats) error {
 	ops, others, err := readTrace(text)
 	if err != nil {

@@ -1,0 +1,57 @@
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// head is how a trace begins.
+const head = "[\n" + `{"ph":"M","name":"process_name","pid":1,`
+
+// Create makes the file of a trace. In path, %p stands for the number of the process. A trace that is there already, or
+// an empty file, is replaced; another file is an error. Another process that is still writing the old trace goes on
+// with a file that has no name any more.
+func Create(path string) (*os.File, error) {
+	path = strings.ReplaceAll(path, "%p", strconv.Itoa(os.Getpid()))
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%q is a folder", path)
+	case !info.Mode().IsRegular():
+		return os.OpenFile(path, os.O_WRONLY, 0)
+	default:
+		if err := isReplaceable(path, info); err != nil {
+			return nil, err
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// isReplaceable returns an error unless the file at path is empty or a trace.
+func isReplaceable(path string, info fs.FileInfo) error {
+	if info.Size() == 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	have := make([]byte, len(head))
+	if _, err := io.ReadFull(f, have); err != nil || !bytes.Equal(have, []byte(head)) {
+		return fmt.Errorf("%q has something else in it than a trace", path)
+	}
+	return nil
+}
