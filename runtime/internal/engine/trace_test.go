@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	rtrace "runtime/trace"
 	"slices"
+	"testing"
 	"time"
 )
 
@@ -131,3 +134,24 @@ func cmpTimes(times ...float64) int {
 
 // near compares sums of n times.
 func near(a, b float64, n int64) bool { return max(a-b, b-a) <= slack*float64(n+1) }
+
+// TestRegions finds the operations and waits in a trace of package runtime/trace.
+func TestRegions(t *testing.T) {
+	var text bytes.Buffer
+	if err := rtrace.Start(&text); err != nil {
+		t.Skip(err) // the test itself is traced
+	}
+	e := newEngine(t, Options{Mode: Async, Workers: 1})
+	d := newCPU(1)
+	y := unary(e, addOne, e.NewStorage(d, 8), fromFloats(e, d, 1))
+	err := y.Wait(t.Context(), "a wait of this test")
+	rtrace.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{addOne.Name, "a wait of this test"} {
+		if !bytes.Contains(text.Bytes(), []byte(want)) {
+			t.Errorf("the trace lacks %q", want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	rtrace "runtime/trace"
 	"slices"
 	"time"
 
@@ -367,7 +368,9 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 		return err
 	}
 	start := now()
+	region := rtrace.StartRegion(context.Background(), name) // for go tool trace
 	h, err := st.await(ctx, g)
+	region.End()
 	e.countWait(name, pc, now()-start, h, trace.ID{Stream: st.id, Seq: g.seq})
 	return err
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	rtrace "runtime/trace"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/pool"
@@ -363,7 +364,9 @@ func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 	}
 	s := f.st.slips.Load()
 	s.begin(f.st, x)
+	region := rtrace.StartRegion(context.Background(), f.st.at(x).kernel.Name) // for go tool trace
 	held = f.run(x, c, p)
+	region.End()
 	f.lock.lock()
 	if held {
 		f.putBack(x)
