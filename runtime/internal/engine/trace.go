@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -157,16 +158,28 @@ func (s *Storage) lastWriter() (id trace.ID) {
 	return id
 }
 
-// begin notes that the operation at x begins.
-func (s *slips) begin(st *stream, x ref) {
-	if s != nil {
-		(*s)[x-1].Begin = st.e.now()
+// begin notes that the operation at x begins. If a worker executes it, the profiles of package pprof show its name as
+// the label "op". The labels of other goroutines are the program's.
+func (s *slips) begin(st *stream, x ref, c *scratch) {
+	if s == nil {
+		return
 	}
+	if c.isWorker {
+		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("op", st.at(x).kernel.Name)))
+	}
+	(*s)[x-1].Begin = st.e.now()
 }
 
-// end notes that the operation at x has ended, executed by the owner of c. The flow's lock is held.
-func (s *slips) end(st *stream, x ref, c *scratch) {
+// end notes that the operation at x has ended, executed by the owner of c; or, if it is held, that it will begin again.
+// The flow's lock is held.
+func (s *slips) end(st *stream, x ref, c *scratch, held bool) {
 	if s == nil {
+		return
+	}
+	if c.isWorker {
+		pprof.SetGoroutineLabels(context.Background())
+	}
+	if held {
 		return
 	}
 	ev := (*s)[x-1]

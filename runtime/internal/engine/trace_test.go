@@ -3,9 +3,13 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"runtime/pprof"
 	rtrace "runtime/trace"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -134,6 +138,36 @@ func cmpTimes(times ...float64) int {
 
 // near compares sums of n times.
 func near(a, b float64, n int64) bool { return max(a-b, b-a) <= slack*float64(n+1) }
+
+// TestLabels finds the name of an operation that a worker executes in a profile, while there is a trace.
+func TestLabels(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async, Workers: 1})
+	d := newCPU(1)
+	stop, err := e.Trace(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, started, open := blocking()
+	y := unary(e, k, e.NewStorage(d, 8), fromFloats(e, d, 1))
+	e.stream(d).exec.flush()
+	<-started
+	var text bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		t.Error(err)
+	}
+	label := fmt.Sprintf("%q:%q", "op", k.Name)
+	if !strings.Contains(text.String(), label) {
+		t.Errorf("%s is not in\n%s", label, &text)
+	}
+	open()
+	if err := errors.Join(y.Wait(t.Context(), "Wait"), stop(), e.WaitAll(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	text.Reset()
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil || strings.Contains(text.String(), label) {
+		t.Errorf("%v; afterwards there is still\n%s", err, &text)
+	}
+}
 
 // TestRegions finds the operations and waits in a trace of package runtime/trace.
 func TestRegions(t *testing.T) {

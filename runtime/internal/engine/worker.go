@@ -363,15 +363,15 @@ func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 		f.wakeWorker()
 	}
 	s := f.st.slips.Load()
-	s.begin(f.st, x)
+	s.begin(f.st, x, c)
 	region := rtrace.StartRegion(context.Background(), f.st.at(x).kernel.Name) // for go tool trace
 	held = f.run(x, c, p)
 	region.End()
 	f.lock.lock()
+	s.end(f.st, x, c, held)
 	if held {
 		f.putBack(x)
 	} else {
-		s.end(f.st, x, c)
 		f.finish(x)
 	}
 	return held
