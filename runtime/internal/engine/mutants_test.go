@@ -337,6 +337,15 @@ var mutants = []mutant{
 		"\t\tcase <-done:\n", "\t\tcase <-make(chan int):\n"},
 	{"a wait that was cut short takes the failures", "wait.go",
 		"if err := e.finish(ctx, streams, ends, name, pc); err != nil {\n\t\treturn err", "if err := e.finish(ctx, streams, ends, name, pc); err != nil {\n\t\tjoinRoots(streams, nil)\n\t\treturn err"},
+
+	// Traces.
+	{"an operation reads itself, in the trace", "stream.go",
+		"\t\tif s := st.slips.Load(); s != nil {\n\t\t\ts.note(st, r, seq)\n\t\t}\n", "\t\tif s := st.slips.Load(); s != nil {\n\t\t\tdefer s.note(st, r, seq)\n\t\t}\n"},
+	{"gates are operations in the trace", "trace.go", "if r.isGate || r.isRelease() {", "if r.isRelease() {"},
+	{"releases are operations in the trace", "trace.go", "if r.isGate || r.isRelease() {", "if r.isGate {"},
+	{"a trace forgets what a device does when it has nothing to do", "trace.go", "w.busy = len(list) > 0", "_ = 0"},
+	{"a device computes two at once in the trace", "trace.go", "max(h.ev.Begin, w.last)", "h.ev.Begin"},
+	{"stalls are waits in the trace", "stats.go", "e.noteWait(trace.Stall,", "e.noteWait(trace.Wait,"},
 }
 
 // apply returns the text of m's file with the mistake in it.
