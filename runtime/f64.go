@@ -21,6 +21,11 @@ type I64 = tensor.I64
 //asyncgen:api pure
 func ConstInt[T int | int64](v T) I64 { return tensor.ConstInt(v) }
 
+// ConstInts returns vs as numbers, in a slice of their own.
+//
+//asyncgen:api pure
+func ConstInts[T int | int64](vs []T) []I64 { return tensor.ConstInts(vs) }
+
 // Either runs one of two functions, or lets the device choose between what they compute: see [tensor.Either].
 //
 //asyncgen:api call 1 once

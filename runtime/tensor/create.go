@@ -163,7 +163,7 @@ func dtypeFrom[T Source]() DType {
 }
 
 // shapeOf checks that data fills shape, and returns the shape.
-func shapeOf[T Source](name string, data []T, dt DType, shape []int) (device.Shape, *Mistake) {
+func shapeOf[T any](name string, data []T, dt DType, shape []int) (device.Shape, *Mistake) {
 	if len(shape) == 0 {
 		return device.Shape{len(data)}, nil
 	}

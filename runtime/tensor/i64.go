@@ -28,6 +28,62 @@ type I64 struct {
 //asyncgen:api pure
 func ConstInt[T int | int64](v T) I64 { return I64{v: int64(v)} }
 
+// ConstInts returns vs as numbers, in a slice of their own.
+//
+//asyncgen:api pure
+func ConstInts[T int | int64](vs []T) []I64 {
+	xs := make([]I64, len(vs))
+	for i, v := range vs {
+		xs[i] = ConstInt(v)
+	}
+	return xs
+}
+
+// FromI64 is [From] of numbers that may not have been computed yet: it returns an int64 tensor on the default device,
+// and panics as From does. If one of the numbers fails, so does the tensor.
+//
+//asyncgen:api op batch
+//go:noinline
+func FromI64(xs []I64, shape ...int) *Tensor {
+	s, m := shapeOf("From", make([]struct{}, len(xs)), Int64, shape)
+	if m != nil {
+		panic(m)
+	}
+	dev := device.Device{}.Or()
+	var parts []*Tensor
+	defer func() { letGo(parts...) }()
+	var known []int64 // that come next
+	flush := func() {
+		if len(known) > 0 {
+			parts, known = append(parts, upload(dev, known, device.Shape{len(known)})), nil
+		}
+	}
+	for _, x := range xs {
+		if v, ok := x.there(); ok {
+			known = append(known, v)
+			continue
+		}
+		flush()
+		parts = append(parts, x.t.near(dev))
+	}
+	if len(parts) == 0 { // all are known
+		return from("From", device.Device{}, known, s)
+	}
+	flush()
+	return joinWhole(dev, s, 1, parts)
+}
+
+// there returns the number if it is known, or if it has been computed where the program can look at it.
+func (x I64) there() (v int64, ok bool) {
+	switch {
+	case x.t == nil:
+		return x.v, true
+	case x.t.Ready() && x.t.storage.Device().Caps().HostMemory && x.t.storage.Err() == nil:
+		return x.ItemInt(), true
+	}
+	return 0, false
+}
+
 // I64 returns what ItemInt returns, as a number that may not have been computed yet. It panics, as ItemInt does, if
 // t has a floating-point type, or unless it has exactly one element.
 //

@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"slices"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/facts"
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -99,7 +100,8 @@ func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
 	case *ast.StarExpr:
 		return true
 	case *ast.SliceExpr:
-		return p.X == id && f.assignsTo(p, v)
+		call, ok := f.parents[p].(*ast.CallExpr)
+		return p.X == id && (f.assignsTo(p, v) || ok && f.isMadeOf(call))
 	case *ast.RangeStmt:
 		return p.X == id
 	case *ast.BinaryExpr:
@@ -179,11 +181,26 @@ func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 			return f.isNew(e.Args[0], v)
 		}
 		if fn := typeutil.StaticCallee(f.Info, e); fn != nil {
+			if _, api, ok := f.Library(e); ok {
+				return api.Kind == tensorapi.Pure && fn.Name() == "ConstInts"
+			}
 			fact := facts.Of(fn)
 			return fact != nil && fact.Has(facts.Fresh)
 		}
 	}
 	return false
+}
+
+// isMadeOf reports whether call makes a tensor of numbers, which copies them.
+func (f *Function) isMadeOf(call *ast.CallExpr) bool {
+	fn, _, ok := f.Library(call)
+	return ok && slices.Contains([]string{"From", "FromOn", "FromI64", "Of"}, fn.Name())
+}
+
+// Owns reports whether nothing leads to the memory of v but v, before its last use.
+func (f *Function) Owns(v *types.Var) bool {
+	facts := f.facts[v]
+	return facts != nil && facts.own && !facts.address
 }
 
 // onlyLooks reports whether a call that is given v does not keep it.

@@ -543,6 +543,9 @@ func (w *walker) owner(e ast.Expr) (*types.Var, bool) {
 	if row {
 		e = ast.Unparen(ix.X)
 	}
+	if s, ok := e.(*ast.SliceExpr); ok && !row {
+		e = ast.Unparen(s.X)
+	}
 	id, ok := e.(*ast.Ident)
 	if !ok {
 		return nil, false

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 
@@ -249,6 +250,11 @@ func (f *frame) runtime(fn *types.Func, name string, recv value, args []value, e
 		f.run.laters = append(f.run.laters, l)
 		return l, true
 	case load.RuntimePath + ".Const", tensorPath + ".Const", load.RuntimePath + ".ConstInt", tensorPath + ".ConstInt":
+		return args[0], true
+	case load.RuntimePath + ".ConstInts", tensorPath + ".ConstInts":
+		if l, ok := args[0].(*list); ok {
+			return &list{mem: &memory{content: l.mem.content, parts: maps.Clone(l.mem.parts)}, len: l.len}, true
+		}
 		return args[0], true
 	case load.RuntimePath + ".Either", tensorPath + ".Either":
 		f.either(args)

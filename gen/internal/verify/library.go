@@ -16,6 +16,9 @@ import (
 // library calls a function of the tensor library.
 func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []value, e *ast.CallExpr) value {
 	name, isLate := hostForm(f.p.nameOf(fn))
+	if name == tensorPath+".FromI64" {
+		name = tensorPath + ".From"
+	}
 	ts := f.termsOfArgs(recv, args)
 	for i, t := range ts { // RowAt(i) is Row(int(i.ItemInt()))
 		if isLate && i > 0 && i <= fn.Signature().Params().Len() && tensorapi.Ours().IsTensor(fn.Signature().Params().At(i-1).Type()) && takesIndex(f.p.nameOf(fn)) {
@@ -158,7 +161,7 @@ func (f *frame) behind(ts []*term, sig *types.Signature, args []value) []*term {
 
 // reach returns what a value of type t leads to, by class. The content of a list is part of its term.
 func (f *frame) reach(v value, t types.Type) (ts []*term) {
-	if _, ok := v.(*list); ok {
+	if _, ok := v.(*list); ok || isPartOfList(v) {
 		s, ok := t.Underlying().(*types.Slice)
 		if !ok {
 			return nil
@@ -169,6 +172,15 @@ func (f *frame) reach(v value, t types.Type) (ts []*term) {
 		ts = append(ts, f.mem(c.name, f.p.typeName(c.typ)))
 	}
 	return ts
+}
+
+// isPartOfList reports whether v is a part of a list, whose content is part of its term.
+func isPartOfList(v value) bool {
+	t, ok := v.(*term)
+	for ok && t.op == "part" {
+		t = t.args[0]
+	}
+	return ok && t.op == "slice"
 }
 
 // A class is a part of memory, see fieldClass, and the type of the values in it.

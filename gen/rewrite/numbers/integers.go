@@ -40,7 +40,10 @@ func indexed(f *plan.Function, call *ast.CallExpr) (s sink, ok bool) {
 	}
 	if fn.Name() == "From" && fn.Signature().Recv() == nil && !call.Ellipsis.IsValid() && len(call.Args) > 0 {
 		lit, ok := ast.Unparen(call.Args[0]).(*ast.CompositeLit)
-		if !ok || len(lit.Elts) != 1 {
+		if !ok {
+			return listed(f, call)
+		}
+		if len(lit.Elts) != 1 {
 			return sink{}, false
 		}
 		t, ok := f.Info.TypeOf(lit).Underlying().(*types.Slice)
@@ -104,6 +107,11 @@ func (r *finder) fitsIndex(e ast.Expr, needs map[*types.Var]bool) *misfit {
 		if v, ok := r.f.Info.Uses[e].(*types.Var); ok {
 			needs[v] = true
 			return nil
+		}
+	case *ast.IndexExpr:
+		if v, index := element(r.f, e); v != nil && !r.isValued(index) {
+			needs[v] = true
+			return leaf(r.f, index)
 		}
 	case *ast.BinaryExpr:
 		if _, ok := tensorapi.IntegerOperator(e.Op.String()); ok {

@@ -21,7 +21,7 @@ type definition struct {
 type locals struct {
 	f      *plan.Function
 	defs   map[*types.Var][]definition
-	stores map[*types.Var][]definition // of elements of a []float64
+	stores map[*types.Var][]definition // of elements of a slice of numbers
 	uses   map[*types.Var][]*ast.Ident // other than definitions
 	inner  map[*types.Var]bool         // a function literal uses it, or its address is taken
 }

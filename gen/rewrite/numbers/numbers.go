@@ -52,9 +52,9 @@ type Part struct {
 // Restate returns f in numbers that stay on the device, as far as parts can do that, with remarks on what stays there
 // and on what does not. The function is nil if nothing does.
 func Restate(f *plan.Function, parts []*Part) (restated *plan.Function, applied, refused []plan.Remark) {
-	found := &restatement{locals: newLocals(f), names: plan.NewNames(f), numbers: make(map[*types.Var]bool), sinks: make(map[*ast.CallExpr]sink),
+	found := &restatement{locals: newLocals(f), names: plan.NewNames(f), numbers: make(map[*types.Var]bool), lists: make(map[*types.Var]*twin), sinks: make(map[*ast.CallExpr]sink),
 		named: make(map[*ast.CallExpr]string), stems: make(map[ast.Expr]string), before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[ast.Stmt]*choice)}
-	look := &chooser{finder: &finder{restatement: found}}
+	look := &chooser{finder: &finder{restatement: found, twins: make(map[*types.Var]*twin)}}
 	for n := -1; n != found.size(); { // what becomes a number for one thing may be of use to another
 		n = found.size()
 		look.refused = nil
@@ -83,6 +83,7 @@ type restatement struct {
 	*locals
 	names   *plan.Names
 	numbers map[*types.Var]bool      // local variables of type float64, []float64, int64 or int that become numbers
+	lists   map[*types.Var]*twin     // lists of integers that have a twin
 	sinks   map[*ast.CallExpr]sink   // operations that take a number instead
 	named   map[*ast.CallExpr]string // reads that get a name of their own
 	stems   map[ast.Expr]string      // as do tensors that are evaluated before a sink
@@ -100,7 +101,7 @@ type misfit struct {
 }
 
 // size counts what has been found.
-func (r *restatement) size() int { return len(r.numbers) + len(r.sinks) + len(r.chosen) }
+func (r *restatement) size() int { return len(r.numbers) + len(r.lists) + len(r.sinks) + len(r.chosen) }
 
 // isNumber reports whether e is a variable that becomes a number.
 func (r *restatement) isNumber(e ast.Expr) (*types.Var, bool) {
@@ -135,7 +136,7 @@ func (r *restatement) valued(e ast.Node, seen map[*types.Var]bool) (found bool) 
 			if ok && r.numbers[v] {
 				found = true
 			}
-			if !ok || seen[v] || !isFloat64(v.Type()) && !isIndex(v.Type()) && !isFloats(v.Type()) {
+			if !ok || seen[v] || !isFloat64(v.Type()) && !isIndex(v.Type()) && !isFloats(v.Type()) && !isIntegers(v.Type()) {
 				break
 			}
 			seen[v] = true

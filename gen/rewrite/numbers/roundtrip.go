@@ -46,6 +46,7 @@ func (r *writer) stays(as *plan.Rewrite) (made []plan.Remark) {
 type finder struct {
 	*restatement
 	refused []plan.Remark
+	twins   map[*types.Var]*twin // that lists may have
 }
 
 // choose finds the sinks that can be given numbers, and the variables that have
@@ -56,7 +57,11 @@ func (r *finder) choose() {
 			return
 		}
 		needs := make(map[*types.Var]bool)
-		why := r.fits(s.arg, needs)
+		fits := r.fits
+		if s.list {
+			fits = r.fitsList
+		}
+		why := fits(s.arg, needs)
 		if why == nil {
 			why = r.variables(needs)
 		}
@@ -82,7 +87,12 @@ func (r *finder) choose() {
 			r.before[s.stmt] = append(r.before[s.stmt], call)
 		}
 		for _, v := range slices.SortedFunc(maps.Keys(needs), func(v, w *types.Var) int { return int(v.Pos() - w.Pos()) }) {
-			if r.numbers[v] = true; isFloats(v.Type()) {
+			if isIntegers(v.Type()) {
+				r.keepTwin(v)
+			} else {
+				r.numbers[v] = true
+			}
+			if isFloats(v.Type()) || isIntegers(v.Type()) {
 				r.nameStored(v)
 			}
 		}
@@ -196,6 +206,9 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 	}
 	if isFloats(v.Type()) {
 		return r.slice(v, needs)
+	}
+	if isIntegers(v.Type()) {
+		return r.list(v, needs)
 	}
 	product := r.isProductVariable(v)
 	for _, d := range r.defs[v] {

@@ -16,6 +16,7 @@ type sink struct {
 	loop  bool       // it is in a loop
 	index bool       // arg is an index: see integers.go
 	made  bool       // a tensor is made of arg: form is a method of the number
+	list  bool       // a tensor is made of arg, a list: see lists.go
 	to    ast.Expr   // the index behind the last one; nil if there is but one
 	count int64      // how many there are then
 	stems []ast.Expr // what is evaluated before it, in order

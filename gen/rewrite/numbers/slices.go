@@ -25,7 +25,7 @@ func isFloats(t types.Type) bool {
 	return ok && isFloat64(s.Elem())
 }
 
-// element returns the variable that e is an element of, if it is a slice of float64.
+// element returns the variable that e is an element of, if it is a slice of float64, int64 or int.
 func element(f *plan.Function, e ast.Expr) (v *types.Var, index ast.Expr) {
 	ix, ok := ast.Unparen(e).(*ast.IndexExpr)
 	if !ok {
@@ -35,7 +35,7 @@ func element(f *plan.Function, e ast.Expr) (v *types.Var, index ast.Expr) {
 	if !ok {
 		return nil, nil
 	}
-	if v, ok = f.Info.Uses[id].(*types.Var); !ok || v.IsField() || !isFloats(v.Type()) {
+	if v, ok = f.Info.Uses[id].(*types.Var); !ok || v.IsField() || !isFloats(v.Type()) && !isIntegers(v.Type()) {
 		return nil, nil
 	}
 	return v, ix.Index
@@ -112,15 +112,21 @@ func (r *finder) stored(d definition, values []ast.Expr, needs map[*types.Var]bo
 	return nil
 }
 
-// nameStored names the reads in what is put into v.
+// nameStored names the reads in what is put into v, a list where it has a twin.
 func (r *finder) nameStored(v *types.Var) {
+	inLoop := func(s ast.Stmt) bool {
+		if t := r.lists[v]; t != nil {
+			return t.loop.Pos() <= s.Pos() && s.End() <= t.loop.End()
+		}
+		return len(r.f.LoopsAround(s)) > 0
+	}
 	for _, d := range r.stores[v] {
-		if s, ok := d.stmt.(ast.Stmt); ok && len(r.f.LoopsAround(s)) > 0 {
+		if s, ok := d.stmt.(ast.Stmt); ok && inLoop(s) {
 			r.name(sink{arg: d.value, stmt: s})
 		}
 	}
 	for _, d := range r.defs[v] {
-		if s, ok := d.stmt.(ast.Stmt); ok && len(r.f.LoopsAround(s)) > 0 {
+		if s, ok := d.stmt.(ast.Stmt); ok && inLoop(s) {
 			for _, value := range appended(r.f, d.value) {
 				r.name(sink{arg: value, stmt: s})
 			}

@@ -47,6 +47,7 @@ func (r *writer) restate(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if s, ok := n.(ast.Stmt); ok {
 			r.nameReads(s)
+			r.makeTwins(s)
 		}
 		if e, ok := n.(ast.Expr); ok && r.stems[e] != "" {
 			r.replace(e.Pos(), e.End(), r.stems[e])
@@ -61,6 +62,7 @@ func (r *writer) restate(n ast.Node) {
 				return false
 			}
 		case *ast.AssignStmt:
+			defer r.followTwin(n)
 			return !r.assigns(n)
 		case *ast.ValueSpec:
 			return !r.declares(n)
@@ -69,9 +71,21 @@ func (r *writer) restate(n ast.Node) {
 				r.replace(n.Pos(), n.End(), name+look(typeOf(r.f, n)))
 				return false
 			}
+			if t := r.counted(n); t != nil {
+				r.replace(n.Args[0].Pos(), n.Args[0].End(), t.name)
+				return false
+			}
 			s, ok := r.sinks[n]
 			if !ok {
 				return true
+			}
+			if s.list {
+				r.replace(s.name.Pos(), s.name.End(), s.form)
+				r.twinText(s.arg)
+				for _, arg := range n.Args[1:] {
+					r.restate(arg)
+				}
+				return false
 			}
 			if s.made {
 				r.restateMade(n, s)
@@ -287,7 +301,14 @@ func (r *writer) number(e ast.Expr) {
 		return
 	}
 	switch e := e.(type) {
-	case *ast.IndexExpr: // of a slice of numbers
+	case *ast.IndexExpr: // of a slice of numbers, or of a list
+		if isIntegers(r.f.Info.TypeOf(e.X)) {
+			if r.twinOf(e.X) == nil {
+				r.known(e)
+				return
+			}
+			r.twinText(e.X)
+		}
 		r.restate(e.Index)
 	case *ast.ParenExpr:
 		r.drop(e.Pos(), e.X.Pos())

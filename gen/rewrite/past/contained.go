@@ -130,7 +130,7 @@ func (p *shapes) outcome(call *ast.CallExpr, s shape) shape {
 
 // selects are operations whose results have no more elements than what they are given has, whatever else they are
 // given.
-var selects = set("From Reshape Row RowI64 Slice SliceI64 Squeeze Tensor ConstInt Unsqueeze")
+var selects = set("From FromI64 Reshape Row RowI64 Slice SliceI64 Squeeze Tensor ConstInt Unsqueeze")
 
 // oneRow are those of them whose results have one shape.
 var oneRow = set("Row RowI64 Tensor")

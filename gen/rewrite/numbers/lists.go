@@ -1,0 +1,311 @@
+package numbers
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/gen/internal/load"
+	"github.com/asyncgen/asyncgen/gen/internal/plan"
+)
+
+// A list of integers from which tensors are made, such as the tokens that a model goes on from, has a second list with
+// the same numbers, of which the device may still be computing some. The list itself stays on the host, for whoever
+// looks at it:
+//
+//	tokens := slices.Clone(prompt)                     tokens := slices.Clone(prompt)
+//	                                                   tokensI64 := asyncrt.ConstInts(tokens)
+//	for range n {                                      for range n {
+//		x := tensor.From(tokens[from:], 1, size)       	x := tensor.FromI64(tokensI64[from:], 1, size)
+//		next := model.Forward(x).ArgMax().ItemInt()    	next := model.Forward(x).ArgMax().I64(); next.ItemInt()
+//		tokens = append(tokens, next)                  	tokens = append(tokens, next.ItemInt()); tokensI64 = append(tokensI64, next)
+//	}                                                  }
+//	return tokens                                      return tokens
+
+// A twin is the second list of a variable, in one loop.
+type twin struct {
+	name string
+	loop ast.Node
+	at   ast.Stmt // the loop with its label
+}
+
+// isIntegers reports whether t is []int64 or []int.
+func isIntegers(t types.Type) bool {
+	s, ok := t.(*types.Slice)
+	return ok && isIndex(s.Elem())
+}
+
+// listed returns the form of a call of From with a list of integers.
+func listed(f *plan.Function, call *ast.CallExpr) (s sink, ok bool) {
+	if !isIntegers(f.Info.TypeOf(call.Args[0])) {
+		return sink{}, false
+	}
+	s = sink{form: "FromI64", arg: call.Args[0], list: true}
+	switch fun := ast.Unparen(call.Fun).(type) {
+	case *ast.Ident:
+		s.name = fun
+	case *ast.SelectorExpr:
+		s.name = fun.Sel
+	}
+	return s, s.name != nil
+}
+
+// fitsList is fits for a list of integers: a variable, or what follows an index of one.
+func (r *finder) fitsList(e ast.Expr, needs map[*types.Var]bool) *misfit {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if v, ok := r.f.Info.Uses[e].(*types.Var); ok {
+			needs[v] = true
+			return nil
+		}
+	case *ast.SliceExpr:
+		if e.Low == nil || e.High != nil || r.isValued(e.Low) {
+			break
+		}
+		if why := leaf(r.f, e.Low); why != nil {
+			return why
+		}
+		if isName(e.X) {
+			return r.fitsList(e.X, needs)
+		}
+	}
+	return &misfit{plan.NoNumber, e.Pos(), "takes " + types.ExprString(e) + ", a part of a list that depends on values",
+		"give it a variable with all numbers, or a part up to the end, as list[from:]"}
+}
+
+// list returns why v, a list of integers, can't have a twin, or nil.
+func (r *finder) list(v *types.Var, needs map[*types.Var]bool) *misfit {
+	if !r.f.Owns(v) {
+		hint := fmt.Sprintf("make it with slices.Clone, make or append, and use %s alone for it", v.Name())
+		if v.Pos() < r.f.Decl.Body.Pos() {
+			hint = fmt.Sprintf("let the function begin with %[1]s = slices.Clone(%[1]s)", v.Name())
+		}
+		return &misfit{plan.NoNumber, v.Pos(), "uses " + v.Name() + ", whose memory may have another name", hint}
+	}
+	why := &misfit{plan.NoNumber, v.Pos(), "uses " + v.Name() + ", to which no value is appended in a loop", "append to it in a loop around the use"}
+	loops := r.growing(v)
+	for i := len(loops) - 1; i >= 0; i-- { // the outermost first
+		more := make(map[*types.Var]bool)
+		if why = r.grows(v, loops[i], more); why == nil {
+			at := anchor(r.f, loops[i])
+			if r.lists[v] == nil {
+				r.twins[v] = &twin{loop: loops[i], at: at}
+			}
+			for w := range more {
+				needs[w] = true
+			}
+			return nil
+		}
+	}
+	return why
+}
+
+// growing returns the loops, the innermost first, in which v gets its first element that depends on a value. They are
+// in the scope of v.
+func (r *finder) growing(v *types.Var) (loops []ast.Node) {
+	for _, d := range append(r.defs[v][:len(r.defs[v]):len(r.defs[v])], r.stores[v]...) {
+		if d.value == nil || !r.isValued(d.value) {
+			continue
+		}
+		for _, l := range r.f.LoopsAround(d.stmt) {
+			if v.Pos() < l.Pos() || l.End() <= v.Pos() {
+				loops = append(loops, l)
+			}
+		}
+		if len(loops) > 0 {
+			return loops
+		}
+	}
+	return nil
+}
+
+// anchor returns loop with its label.
+func anchor(f *plan.Function, loop ast.Node) ast.Stmt {
+	s := loop.(ast.Stmt)
+	for {
+		l, ok := f.Parent(s).(*ast.LabeledStmt)
+		if !ok {
+			return s
+		}
+		s = l
+	}
+}
+
+// grows returns why v can't have a twin in loop, or nil: all that changes the list there has to be appended or stored,
+// or to drop elements at its beginning.
+func (r *finder) grows(v *types.Var, loop ast.Node, needs map[*types.Var]bool) (why *misfit) {
+	no := func(n ast.Node, text string) {
+		if why == nil {
+			why = &misfit{plan.NoNumber, n.Pos(), text, fmt.Sprintf("in the loop, set %[1]s by %[1]s = append(%[1]s, x) and %[1]s = %[1]s[from:] alone, each in a statement of its own", v.Name())}
+		}
+	}
+	if !inList(r.f, anchor(r.f, loop)) {
+		no(loop, "begins with a loop that is no statement of its own")
+	}
+	changes := make(map[ast.Node]bool)
+	for _, d := range append(r.defs[v][:len(r.defs[v]):len(r.defs[v])], r.stores[v]...) {
+		if d.stmt.Pos() < loop.Pos() || loop.End() <= d.stmt.Pos() {
+			continue
+		}
+		s, ok := d.stmt.(*ast.AssignStmt)
+		if !ok || !d.plain || d.op != token.ILLEGAL || len(s.Lhs) != 1 || !inList(r.f, s) {
+			no(d.stmt, "sets "+v.Name()+" in a way that a list of numbers has no form of")
+			return why
+		}
+		values := []ast.Expr{d.value}
+		if isName(s.Lhs[0]) {
+			base, ok := r.base(d.value, v)
+			if !ok || base != nil && (r.isValued(base) || leaf(r.f, base) != nil) {
+				no(s, "sets "+v.Name()+" to something else than the same list with more elements, or fewer at the beginning")
+				return why
+			}
+			values = appended(r.f, d.value)
+		} else if _, index := element(r.f, s.Lhs[0]); r.isValued(index) {
+			no(s, "stores in "+v.Name()+" where a value says")
+			return why
+		}
+		if w := r.stored(d, values, needs); w != nil {
+			return w
+		}
+		changes[s] = true
+	}
+	own := plan.Loc{Kind: plan.Own, Obj: v}
+	ast.Inspect(loop, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || why != nil {
+			return why == nil
+		}
+		switch {
+		case isBuiltin(r.f, call, "cap") && r.f.Mentions(call, map[types.Object]bool{v: true}):
+			no(call, "asks how much memory there is for "+v.Name())
+		case isBuiltin(r.f, call, "append") && changes[r.f.Parent(call)]:
+		case !r.f.Info.Types[call.Fun].IsType() && r.f.Effects(call).Touches(own) && !r.isPartOf(call, changes):
+			no(call, "calls "+types.ExprString(call.Fun)+", which may change "+v.Name())
+		}
+		return why == nil
+	})
+	return why
+}
+
+// isPartOf reports whether call is one of the calls of append in a statement in changes.
+func (r *finder) isPartOf(call *ast.CallExpr, changes map[ast.Node]bool) bool {
+	for n := ast.Node(call); n != nil; n = r.f.Parent(n) {
+		if changes[n] {
+			return true
+		}
+		if c, ok := n.(*ast.CallExpr); !ok || !isBuiltin(r.f, c, "append") {
+			return false
+		}
+	}
+	return false
+}
+
+// base reports whether e is v, or a part of v up to the end, with more elements or without; from is where the part
+// begins, or nil.
+func (r *finder) base(e ast.Expr, v *types.Var) (from ast.Expr, ok bool) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return nil, r.f.Info.Uses[e] == v
+	case *ast.SliceExpr:
+		id := identOf(ast.Unparen(e.X))
+		return e.Low, id != nil && r.f.Info.Uses[id] == v && e.High == nil
+	case *ast.CallExpr:
+		if isBuiltin(r.f, e, "append") && !e.Ellipsis.IsValid() {
+			return r.base(e.Args[0], v)
+		}
+	}
+	return nil, false
+}
+
+// twinOf returns the twin of e, a variable, where that stands for it.
+func (r *restatement) twinOf(e ast.Expr) *twin {
+	id := identOf(ast.Unparen(e))
+	if id == nil {
+		return nil
+	}
+	v, _ := r.f.Info.Uses[id].(*types.Var)
+	if t := r.lists[v]; t != nil && t.loop.Pos() <= e.Pos() && e.End() <= t.loop.End() {
+		return t
+	}
+	return nil
+}
+
+// keepTwin gives v, a list, its twin.
+func (r *finder) keepTwin(v *types.Var) {
+	if r.lists[v] == nil {
+		r.lists[v] = r.twins[v]
+		r.lists[v].name = r.names.Unused(v.Name() + "I64")
+	}
+}
+
+// counted returns the twin of what call is the length of.
+func (r *restatement) counted(call *ast.CallExpr) *twin {
+	if !isBuiltin(r.f, call, "len") {
+		return nil
+	}
+	return r.twinOf(call.Args[0])
+}
+
+// makeTwins makes the twins that are for the loop s.
+func (r *writer) makeTwins(s ast.Stmt) {
+	for _, v := range slices.SortedFunc(maps.Keys(r.lists), func(v, w *types.Var) int { return int(v.Pos() - w.Pos()) }) {
+		if t := r.lists[v]; t.at == s {
+			r.insert(s.Pos(), fmt.Sprintf("%s := %s.ConstInts(%s); ", t.name, load.RestatedRuntime, v.Name()))
+		}
+	}
+}
+
+// followTwin lets the twin of what s sets, if it has one, have the same elements.
+func (r *writer) followTwin(s *ast.AssignStmt) {
+	if len(s.Lhs) != 1 {
+		return
+	}
+	lhs := ast.Unparen(s.Lhs[0])
+	of := lhs
+	if ix, ok := lhs.(*ast.IndexExpr); ok {
+		of = ast.Unparen(ix.X)
+	}
+	id := identOf(of)
+	if id == nil {
+		return
+	}
+	v, _ := r.f.Info.Uses[id].(*types.Var)
+	t := r.lists[v]
+	if t == nil || s.Pos() < t.loop.Pos() || t.loop.End() <= s.Pos() {
+		return
+	}
+	r.insert(s.End(), fmt.Sprintf("; %s = %s", r.text(lhs, r.twinText), r.text(s.Rhs[0], r.twinText)))
+}
+
+// twinText makes the edits for e, a list or an element of one, to be of the twin.
+func (r *writer) twinText(e ast.Expr) {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if v, _ := r.f.Info.Uses[e].(*types.Var); r.lists[v] != nil {
+			r.replace(e.Pos(), e.End(), r.lists[v].name)
+			return
+		}
+	case *ast.SliceExpr:
+		r.twinText(e.X)
+		if e.Low != nil {
+			r.restate(e.Low)
+		}
+		return
+	case *ast.IndexExpr:
+		r.twinText(e.X)
+		r.restate(e.Index)
+		return
+	case *ast.CallExpr:
+		if isBuiltin(r.f, e, "append") {
+			r.twinText(e.Args[0])
+			for _, arg := range e.Args[1:] {
+				r.number(arg)
+			}
+			return
+		}
+	}
+	r.number(e)
+}
