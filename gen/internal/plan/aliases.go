@@ -21,7 +21,8 @@ func (f *Function) findOwners() {
 		if id, isID := n.(*ast.Ident); isID {
 			if v := f.variable(id); v != nil && f.isLocal(v) && leads(v.Type()) {
 				if _, seen := ok[v]; !seen {
-					ok[v] = v.Pos() >= f.Decl.Body.Pos() || f.fact(v).isResult
+					f.fact(v).remade = f.remakes(v)
+					ok[v] = v.Pos() >= f.Decl.Body.Pos() || f.fact(v).isResult || f.fact(v).remade != nil
 				}
 				order = append(order, id)
 			}
@@ -35,7 +36,7 @@ func (f *Function) findOwners() {
 			defs[v] = id
 		}
 		switch {
-		case !ok[v] || f.keepsOwner(id, v):
+		case !ok[v] || f.isBefore(id, v) || f.keepsOwner(id, v):
 		case handed[v] == nil && f.handsOn(id, defs[v]):
 			handed[v] = id
 		default:
@@ -50,10 +51,40 @@ func (f *Function) findOwners() {
 	}
 	for v, own := range ok {
 		// the variable of a clause of a type switch has what is switched over
-		if own && (defs[v] != nil || f.fact(v).isResult) {
+		if own && (defs[v] != nil || f.fact(v).isResult || f.fact(v).remade != nil) {
 			f.fact(v).own, f.fact(v).handed, f.fact(v).rows = true, handed[v], handed[v] == nil && f.ownsRows(v)
 		}
 	}
+}
+
+// remakes returns the statement of f that gives the parameter v memory of its own, whatever f does then: tokens =
+// slices.Clone(tokens). It is nil if there is none.
+func (f *Function) remakes(v *types.Var) ast.Stmt {
+	if v.Pos() >= f.Decl.Body.Pos() || f.fact(v).isResult || f.Goto() != nil {
+		return nil
+	}
+	for _, s := range f.Decl.Body.List {
+		a, ok := s.(*ast.AssignStmt)
+		if ok && a.Tok == token.ASSIGN && len(a.Lhs) == 1 && len(a.Rhs) == 1 && f.Variable(a.Lhs[0]) == v && f.isNew(a.Rhs[0], nil) {
+			return s
+		}
+		literal := false
+		ast.Inspect(s, func(n ast.Node) bool {
+			_, ok := n.(*ast.FuncLit)
+			literal = literal || ok
+			return !literal
+		})
+		if literal {
+			return nil // it may use the variable later
+		}
+	}
+	return nil
+}
+
+// isBefore reports whether id, which means v, stands where v does not have the memory of its own yet.
+func (f *Function) isBefore(id *ast.Ident, v *types.Var) bool {
+	s := f.fact(v).remade
+	return s != nil && id.Pos() < s.End()
 }
 
 // handsOn reports whether id, a use of the variable that def declares, makes something else lead to its memory,

@@ -57,6 +57,7 @@ type varFacts struct {
 	isResult bool // it is a named result
 
 	handed *ast.Ident // its last use, if that hands the memory on
+	remade ast.Stmt   // gives it that memory, if it is a parameter
 }
 
 // Function returns the facts about the function decl of pkg.

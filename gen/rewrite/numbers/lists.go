@@ -258,26 +258,23 @@ func (r *writer) makeTwins(s ast.Stmt) {
 	}
 }
 
+// hasTwin returns the twin of what s, an assignment, sets in the loop, or nil.
+func (r *restatement) hasTwin(s ast.Stmt) *twin {
+	a, ok := s.(*ast.AssignStmt)
+	if !ok || len(a.Lhs) != 1 {
+		return nil
+	}
+	if ix, ok := ast.Unparen(a.Lhs[0]).(*ast.IndexExpr); ok {
+		return r.twinOf(ix.X)
+	}
+	return r.twinOf(a.Lhs[0])
+}
+
 // followTwin lets the twin of what s sets, if it has one, have the same elements.
 func (r *writer) followTwin(s *ast.AssignStmt) {
-	if len(s.Lhs) != 1 {
-		return
+	if r.hasTwin(s) != nil {
+		r.insert(s.End(), fmt.Sprintf("; %s = %s", r.text(s.Lhs[0], r.twinText), r.text(s.Rhs[0], r.twinText)))
 	}
-	lhs := ast.Unparen(s.Lhs[0])
-	of := lhs
-	if ix, ok := lhs.(*ast.IndexExpr); ok {
-		of = ast.Unparen(ix.X)
-	}
-	id := identOf(of)
-	if id == nil {
-		return
-	}
-	v, _ := r.f.Info.Uses[id].(*types.Var)
-	t := r.lists[v]
-	if t == nil || s.Pos() < t.loop.Pos() || t.loop.End() <= s.Pos() {
-		return
-	}
-	r.insert(s.End(), fmt.Sprintf("; %s = %s", r.text(lhs, r.twinText), r.text(s.Rhs[0], r.twinText)))
 }
 
 // twinText makes the edits for e, a list or an element of one, to be of the twin.

@@ -141,7 +141,7 @@ func (r *writer) nameReads(s ast.Stmt) {
 		case r.named[call] != "":
 			of, name := typeOf(r.f, call), r.named[call]
 			r.insert(s.Pos(), fmt.Sprintf("%s := %s.%s(); ", name, r.render(ast.Unparen(call.Fun).(*ast.SelectorExpr).X), itemForm(r.f, call, of)))
-			if !r.isChecked(call, before) {
+			if !r.isChecked(call, before) && (len(before) > 1 || r.hasTwin(s) == nil) {
 				r.insert(s.Pos(), name+look(of)+"; ")
 			}
 			r.reads = append(r.reads, call)
