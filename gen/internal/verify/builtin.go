@@ -161,6 +161,8 @@ func (ts *terms) findFresh(t *term) bool {
 		return true
 	case "append":
 		return ts.isFresh(t.args[0])
+	case "part": // up to the end
+		return t.args[2].op == "open" && t.args[3].op == "open" && ts.isFresh(t.args[0])
 	case "select":
 		m := t.args[0]
 		for ; m.op == "store"; m = m.args[0] {

@@ -309,6 +309,9 @@ func (f *frame) slice(e *ast.SliceExpr) value {
 func (f *frame) converted(v value, from, to types.Type, e ast.Expr) value {
 	a, okA := from.Underlying().(*types.Basic)
 	b, okB := to.Underlying().(*types.Basic)
+	if _, ok := to.Underlying().(*types.Slice); ok && okA && a.Kind() == types.UntypedNil {
+		return v
+	}
 	if !okA || !okB {
 		if okA != okB && (okA || okB) {
 			return f.ts.of("to "+f.p.typeName(to.Underlying()), f.term(v))

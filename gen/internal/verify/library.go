@@ -161,7 +161,7 @@ func (f *frame) behind(ts []*term, sig *types.Signature, args []value) []*term {
 
 // reach returns what a value of type t leads to, by class. The content of a list is part of its term.
 func (f *frame) reach(v value, t types.Type) (ts []*term) {
-	if _, ok := v.(*list); ok || isPartOfList(v) {
+	if _, ok := v.(*list); ok || f.isPartOfList(v) {
 		s, ok := t.Underlying().(*types.Slice)
 		if !ok {
 			return nil
@@ -174,13 +174,30 @@ func (f *frame) reach(v value, t types.Type) (ts []*term) {
 	return ts
 }
 
-// isPartOfList reports whether v is a part of a list, whose content is part of its term.
-func isPartOfList(v value) bool {
-	t, ok := v.(*term)
-	for ok && t.op == "part" {
-		t = t.args[0]
+// isPartOfList reports whether v is a part of a list, perhaps with more elements, to which nothing has been stored by
+// that name: its content is part of its term.
+func (f *frame) isPartOfList(v value) bool {
+	of := func(t *term) *term {
+		for t.op == "part" || t.op == "append" {
+			t = t.args[0]
+		}
+		return t
 	}
-	return ok && t.op == "slice"
+	t, ok := v.(*term)
+	if !ok || t.op != "part" && t.op != "append" || of(t).op != "slice" {
+		return false
+	}
+	for _, m := range f.memory {
+		for ; m.op == "store"; m = m.args[0] {
+			if addr := m.args[1]; addr.op == "at" && of(addr.args[0]) == of(t) {
+				return false
+			}
+		}
+		if m.op == "perhaps" {
+			return false
+		}
+	}
+	return true
 }
 
 // A class is a part of memory, see fieldClass, and the type of the values in it.

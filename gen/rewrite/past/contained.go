@@ -111,7 +111,7 @@ func (p *shapes) outcome(call *ast.CallExpr, s shape) shape {
 	switch kind {
 	case plan.CallsLibrary:
 		switch api.Kind {
-		case tensorapi.Op, tensorapi.View, tensorapi.Host:
+		case tensorapi.Op, tensorapi.View, tensorapi.Host, tensorapi.Draw:
 			bounded = selects[fn.Name()] || p.sized(call)
 		}
 	case plan.CallsFunction:
