@@ -49,6 +49,11 @@ func (f *Function) findOwners() {
 			ok[v] = false
 		}
 	}
+	for _, id := range order { // a part may be looked at later
+		if of := f.fact(f.variable(id)).of; of != nil && handed[of] != nil {
+			ok[of] = false
+		}
+	}
 	for v, own := range ok {
 		// the variable of a clause of a type switch has what is switched over
 		if own && (defs[v] != nil || f.fact(v).isResult || f.fact(v).remade != nil) {
@@ -132,7 +137,7 @@ func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
 		return true
 	case *ast.SliceExpr:
 		call, ok := f.parents[p].(*ast.CallExpr)
-		return p.X == id && (f.assignsTo(p, v) || ok && f.isMadeOf(call))
+		return p.X == id && (f.assignsTo(p, v) || ok && f.isMadeOf(call) || f.isLookedAt(p, v))
 	case *ast.RangeStmt:
 		return p.X == id
 	case *ast.BinaryExpr:
@@ -220,6 +225,38 @@ func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 		}
 	}
 	return false
+}
+
+// isLookedAt reports whether part, of v, is what a variable is defined as that is only looked at: window := tokens[from:].
+func (f *Function) isLookedAt(part *ast.SliceExpr, v *types.Var) bool {
+	a, ok := f.parents[part].(*ast.AssignStmt)
+	if !ok || a.Tok != token.DEFINE || len(a.Lhs) != 1 {
+		return false
+	}
+	w := f.variable(a.Lhs[0].(*ast.Ident))
+	if w == nil || f.Sets(w) != 1 || f.Info.Defs[a.Lhs[0].(*ast.Ident)] != w || !f.CanCopy(w) {
+		return false
+	}
+	only := true
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && f.Info.Uses[id] == w {
+			call, ok := f.parents[id].(*ast.CallExpr)
+			only = only && ok && (f.builtin(call) == "len" || f.isMadeOf(call)) && !f.inLiteral(id)
+		}
+		return only
+	})
+	if only {
+		f.fact(w).of = v
+	}
+	return only
+}
+
+// PartOf returns the variable that leads to all of the memory of which v, which is only looked at, is a part; or nil.
+func (f *Function) PartOf(v *types.Var) *types.Var {
+	if facts := f.facts[v]; facts != nil && facts.of != nil && f.Owns(facts.of) {
+		return facts.of
+	}
+	return nil
 }
 
 // isMadeOf reports whether call makes a tensor of numbers, which copies them.

@@ -58,6 +58,7 @@ type varFacts struct {
 
 	handed *ast.Ident // its last use, if that hands the memory on
 	remade ast.Stmt   // gives it that memory, if it is a parameter
+	of     *types.Var // it is only to look at a part of what that leads to
 }
 
 // Function returns the facts about the function decl of pkg.

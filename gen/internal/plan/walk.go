@@ -551,6 +551,9 @@ func (w *walker) owner(e ast.Expr) (*types.Var, bool) {
 		return nil, false
 	}
 	v := w.f.variable(id)
+	if v != nil && w.f.facts[v] != nil && w.f.facts[v].of != nil {
+		v = w.f.facts[v].of
+	}
 	if v == nil || w.f.facts[v] == nil || !w.f.facts[v].own || w.f.facts[v].address || row && !w.f.facts[v].rows || w.f.isBefore(id, v) {
 		return nil, false
 	}

@@ -78,9 +78,12 @@ func (r *finder) fitsList(e ast.Expr, needs map[*types.Var]bool) *misfit {
 
 // list returns why v, a list of integers, can't have a twin, or nil.
 func (r *finder) list(v *types.Var, needs map[*types.Var]bool) *misfit {
+	if of := r.f.PartOf(v); of != nil {
+		return r.part(v, of, needs)
+	}
 	if !r.f.Owns(v) {
 		hint := fmt.Sprintf("make it with slices.Clone, make or append, and use %s alone for it", v.Name())
-		if v.Pos() < r.f.Decl.Body.Pos() {
+		if v.Pos() < r.f.Decl.Body.Pos() && !slices.ContainsFunc(r.defs[v], func(d definition) bool { return d.value != nil && len(r.f.LoopsAround(d.stmt)) == 0 }) {
 			hint = fmt.Sprintf("let the function begin with %[1]s = slices.Clone(%[1]s)", v.Name())
 		}
 		return &misfit{plan.NoNumber, v.Pos(), "uses " + v.Name() + ", whose memory may have another name", hint}
@@ -91,7 +94,7 @@ func (r *finder) list(v *types.Var, needs map[*types.Var]bool) *misfit {
 		more := make(map[*types.Var]bool)
 		if why = r.grows(v, loops[i], more); why == nil {
 			at := anchor(r.f, loops[i])
-			if r.lists[v] == nil {
+			if r.twins[v] == nil {
 				r.twins[v] = &twin{loop: loops[i], at: at}
 			}
 			for w := range more {
@@ -102,6 +105,31 @@ func (r *finder) list(v *types.Var, needs map[*types.Var]bool) *misfit {
 	}
 	return why
 }
+
+// part returns why v, a part of the list of, can't be a part of its twin, or nil.
+func (r *finder) part(v, of *types.Var, needs map[*types.Var]bool) *misfit {
+	d := r.defs[v][0]
+	if _, ok := r.base(d.value, of); !ok || !inList(r.f, d.stmt.(ast.Stmt)) {
+		return &misfit{plan.NoNumber, d.stmt.Pos(), "takes a part of " + of.Name() + " that does not go up to the end", "take it up to the end, as " + of.Name() + "[from:]"}
+	}
+	if len(r.stores[of]) > 0 { // whether the part has what is stored depends on where append has made new memory
+		return &misfit{plan.NoNumber, r.stores[of][0].stmt.Pos(), "stores in " + of.Name() + ", of which there is a part", "make the tensor of " + types.ExprString(d.value) + " at once"}
+	}
+	return r.fitsList(d.value, needs)
+}
+
+// outside returns that s makes a tensor of a list where this has no twin, or nil.
+func (r *finder) outside(s sink, needs map[*types.Var]bool) *misfit {
+	for v := range needs {
+		if t := r.twins[v]; t != nil && !t.covers(s.arg) && r.f.Mentions(s.arg, map[types.Object]bool{v: true}) {
+			return &misfit{plan.NoNumber, s.arg.Pos(), "uses " + v.Name() + " outside of the loop that appends to it", "use it in that loop"}
+		}
+	}
+	return nil
+}
+
+// covers reports whether n is in the loop of the twin.
+func (t *twin) covers(n ast.Node) bool { return t.loop.Pos() <= n.Pos() && n.End() <= t.loop.End() }
 
 // growing returns the loops, the innermost first, in which v gets its first element that depends on a value. They are
 // in the scope of v.
@@ -227,7 +255,7 @@ func (r *restatement) twinOf(e ast.Expr) *twin {
 		return nil
 	}
 	v, _ := r.f.Info.Uses[id].(*types.Var)
-	if t := r.lists[v]; t != nil && t.loop.Pos() <= e.Pos() && e.End() <= t.loop.End() {
+	if t := r.lists[v]; t != nil && t.covers(e) {
 		return t
 	}
 	return nil
@@ -235,7 +263,10 @@ func (r *restatement) twinOf(e ast.Expr) *twin {
 
 // keepTwin gives v, a list, its twin.
 func (r *finder) keepTwin(v *types.Var) {
-	if r.lists[v] == nil {
+	switch {
+	case r.f.PartOf(v) != nil:
+		r.parts[v] = true
+	case r.lists[v] == nil:
 		r.lists[v] = r.twins[v]
 		r.lists[v].name = r.names.Unused(v.Name() + "I64")
 	}
@@ -277,12 +308,38 @@ func (r *writer) followTwin(s *ast.AssignStmt) {
 	}
 }
 
+// cutsTwin makes the edits for s, which takes a part of a list, to take it of the twin, and reports whether it does.
+func (r *writer) cutsTwin(s *ast.AssignStmt) bool {
+	id := identOf(s.Lhs[0])
+	if id == nil {
+		return false
+	}
+	v, _ := r.f.Info.Defs[id].(*types.Var)
+	if !r.parts[v] {
+		return false
+	}
+	r.twinText(s.Rhs[0])
+	return true
+}
+
+// restateList makes the edits for a sink that makes a tensor of a list.
+func (r *writer) restateList(call *ast.CallExpr, s sink) {
+	r.replace(s.name.Pos(), s.name.End(), s.form)
+	r.twinText(s.arg)
+	for _, arg := range call.Args[1:] {
+		r.restate(arg)
+	}
+}
+
 // twinText makes the edits for e, a list or an element of one, to be of the twin.
 func (r *writer) twinText(e ast.Expr) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		if v, _ := r.f.Info.Uses[e].(*types.Var); r.lists[v] != nil {
+		switch v, _ := r.f.Info.Uses[e].(*types.Var); {
+		case r.lists[v] != nil:
 			r.replace(e.Pos(), e.End(), r.lists[v].name)
+			return
+		case r.parts[v]:
 			return
 		}
 	case *ast.SliceExpr:

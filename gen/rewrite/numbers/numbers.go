@@ -52,7 +52,7 @@ type Part struct {
 // Restate returns f in numbers that stay on the device, as far as parts can do that, with remarks on what stays there
 // and on what does not. The function is nil if nothing does.
 func Restate(f *plan.Function, parts []*Part) (restated *plan.Function, applied, refused []plan.Remark) {
-	found := &restatement{locals: newLocals(f), names: plan.NewNames(f), numbers: make(map[*types.Var]bool), lists: make(map[*types.Var]*twin), sinks: make(map[*ast.CallExpr]sink),
+	found := &restatement{locals: newLocals(f), names: plan.NewNames(f), numbers: make(map[*types.Var]bool), lists: make(map[*types.Var]*twin), parts: make(map[*types.Var]bool), sinks: make(map[*ast.CallExpr]sink),
 		named: make(map[*ast.CallExpr]string), stems: make(map[ast.Expr]string), before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[ast.Stmt]*choice)}
 	look := &chooser{finder: &finder{restatement: found, twins: make(map[*types.Var]*twin)}}
 	for n := -1; n != found.size(); { // what becomes a number for one thing may be of use to another
@@ -84,6 +84,7 @@ type restatement struct {
 	names   *plan.Names
 	numbers map[*types.Var]bool      // local variables of type float64, []float64, int64 or int that become numbers
 	lists   map[*types.Var]*twin     // lists of integers that have a twin
+	parts   map[*types.Var]bool      // variables for parts of lists that become parts of twins
 	sinks   map[*ast.CallExpr]sink   // operations that take a number instead
 	named   map[*ast.CallExpr]string // reads that get a name of their own
 	stems   map[ast.Expr]string      // as do tensors that are evaluated before a sink

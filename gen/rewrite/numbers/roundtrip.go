@@ -65,6 +65,9 @@ func (r *finder) choose() {
 		if why == nil {
 			why = r.variables(needs)
 		}
+		if why == nil && s.list {
+			why = r.outside(s, needs)
+		}
 		if why == nil && s.index {
 			why = r.selects(call, &s)
 		}
@@ -224,6 +227,8 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 			if d.value == nil {
 				continue
 			}
+		case *ast.Field:
+			return &misfit{plan.NoNumber, s.Pos(), "gets " + v.Name() + " from its caller", "let the function begin with a variable of its own, as in now := " + v.Name() + ", and use that instead"}
 		default:
 			return cannot(s.Pos(), "sets "+v.Name()+" in a way that numbers have no form of")
 		}

@@ -116,7 +116,7 @@ func (r *finder) stored(d definition, values []ast.Expr, needs map[*types.Var]bo
 func (r *finder) nameStored(v *types.Var) {
 	inLoop := func(s ast.Stmt) bool {
 		if t := r.lists[v]; t != nil {
-			return t.loop.Pos() <= s.Pos() && s.End() <= t.loop.End()
+			return t.covers(s)
 		}
 		return len(r.f.LoopsAround(s)) > 0
 	}

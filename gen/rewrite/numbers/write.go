@@ -62,6 +62,9 @@ func (r *writer) restate(n ast.Node) {
 				return false
 			}
 		case *ast.AssignStmt:
+			if r.cutsTwin(n) {
+				return false
+			}
 			defer r.followTwin(n)
 			return !r.assigns(n)
 		case *ast.ValueSpec:
@@ -80,11 +83,7 @@ func (r *writer) restate(n ast.Node) {
 				return true
 			}
 			if s.list {
-				r.replace(s.name.Pos(), s.name.End(), s.form)
-				r.twinText(s.arg)
-				for _, arg := range n.Args[1:] {
-					r.restate(arg)
-				}
+				r.restateList(n, s)
 				return false
 			}
 			if s.made {
