@@ -39,6 +39,7 @@ var neverMade = map[string]string{
 	"I64":              "the generator makes it of ItemInt",
 	"RowI64":           "and this of Row",
 	"SliceI64":         "and this of Slice",
+	"FromI64":          "and this of From with a list, which golden files have",
 	"MaskedSelect":     "the shapes of programs do not depend on values",
 	"Float32sContext":  "it is Float32s with an error, as ItemContext is Item",
 	"LeakyReLUF64":     "it is LeakyReLU of a number, as AddF64 is AddScalar",

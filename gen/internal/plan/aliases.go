@@ -111,9 +111,18 @@ func (f *Function) handsOn(id, def *ast.Ident) bool {
 	case *ast.KeyValueExpr:
 		return p.Value == id
 	case *ast.CallExpr:
+		if f.builtin(p) == "" {
+			return p.Fun != id && !f.Info.Types[p.Fun].IsType() && !f.startsElsewhere(p)
+		}
 		return f.builtin(p) == "append" && p.Args[0] != id && !p.Ellipsis.IsValid()
 	}
 	return false
+}
+
+// isReturned reports whether f returns e.
+func (f *Function) isReturned(e ast.Expr) bool {
+	_, ok := f.parents[e].(*ast.ReturnStmt)
+	return ok && !f.inLiteral(e)
 }
 
 // leads reports whether values of type t lead to memory in one step.
@@ -137,13 +146,13 @@ func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
 		return true
 	case *ast.SliceExpr:
 		call, ok := f.parents[p].(*ast.CallExpr)
-		return p.X == id && (f.assignsTo(p, v) || ok && f.isMadeOf(call) || f.isLookedAt(p, v))
+		return p.X == id && (f.assignsTo(p, v) || f.isReturned(p) || ok && f.isMadeOf(call) || f.isLookedAt(p, v))
 	case *ast.RangeStmt:
 		return p.X == id
 	case *ast.BinaryExpr:
 		return true // compared, with nil
 	case *ast.ReturnStmt:
-		return !f.inLiteral(p)
+		return f.isReturned(id)
 	case *ast.AssignStmt:
 		for i, lhs := range p.Lhs {
 			if lhs == id {
@@ -277,7 +286,7 @@ func (f *Function) onlyLooks(call *ast.CallExpr, id ast.Expr, v *types.Var) bool
 	case "len", "cap", "copy", "delete", "clear":
 		return true
 	case "append":
-		return call.Args[0] == id && f.assignsTo(call, v) || call.Ellipsis.IsValid() && call.Args[0] != id
+		return call.Args[0] == id && (f.assignsTo(call, v) || f.isReturned(call)) || call.Ellipsis.IsValid() && call.Args[0] != id
 	}
 	fn := typeutil.StaticCallee(f.Info, call)
 	if fn == nil {
