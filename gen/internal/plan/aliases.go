@@ -49,8 +49,8 @@ func (f *Function) findOwners() {
 			ok[v] = false
 		}
 	}
-	for _, id := range order { // a part may be looked at later
-		if of := f.fact(f.variable(id)).of; of != nil && handed[of] != nil {
+	for _, id := range order {
+		if of := f.fact(f.variable(id)).of; of != nil && handed[of] != nil && id.Pos() > handed[of].Pos() {
 			ok[of] = false
 		}
 	}
