@@ -329,7 +329,7 @@ var notTyped = map[string]string{
 	"Ones": "TestStorageMakers", "Zeros": "TestStorageMakers", "Scalar": "TestStorageMakers",
 	"Rand": "TestStorageMakers", "Randn": "TestStorageMakers", "Uniform": "TestStorageMakers",
 	"From": "TestStorageReads", "FromOn": "TestStorageReads", "Of": "TestStorageReads", "TryFrom": "TestStorageReads",
-	"Adopt": "TestAdopt", "OfOn": "TestStorageReads", "FromDense": "of float64s",
+	"FromI64": "TestFromI64", "Adopt": "TestAdopt", "OfOn": "TestStorageReads", "FromDense": "of float64s",
 	"RandInt": "of int64s", "Permutation": "of int64s", "Bernoulli": "of zeros and ones",
 }
 

@@ -102,6 +102,38 @@ func TestI64Comparisons(t *testing.T) {
 	})
 }
 
+// A tensor of numbers, some of which are known, is that of the numbers that the host computes. One that fails makes it
+// fail, once it is computed.
+func TestFromI64(t *testing.T) {
+	everywhere(t, func(t *testing.T, on device.Device) {
+		r := newRand(t)
+		for i := range 60 {
+			later, now := tensor.ConstInts([]int{3, -4}[:i%3]), []int64{3, -4}[:i%3]
+			for range r.IntN(8) {
+				x := intTree(r, []device.Device{on, device.CPU()}, i%3)
+				later, now = append(later, x.later), append(now, x.now)
+			}
+			want := tensor.From(now)
+			if got := tensor.FromI64(later); !slices.Equal(got.Int64s(), now) || got.Device() != want.Device() {
+				t.Errorf("%v on %v, want %v on %v", got, got.Device(), now, want.Device())
+			}
+			if got := tensor.FromI64(later, 1, len(later), 1); !slices.Equal(got.Shape(), []int{1, len(now), 1}) || !slices.Equal(got.Int64s(), now) {
+				t.Errorf("%v of the shape %v, want %v", got, got.Shape(), now)
+			}
+		}
+		e := engine.New(engine.Options{Workers: 2})
+		defer e.Close() // returns the failure once more
+		defer tensor.SetEngine(e)()
+		failed := tensor.Ones(2, 2).RowI64(tensor.From([]int64{9}).I64()).ArgMax().I64()
+		for range 2 { // on its way, and there
+			var at *device.IndexError
+			if err := tensor.FromI64([]tensor.I64{tensor.ConstInt(1), failed}).Wait(); !errors.As(err, &at) {
+				t.Errorf("a list with a number that failed: %v", err)
+			}
+		}
+	})
+}
+
 // outcomeOf returns the shape and bits of a tensor as text, or how it fails.
 func outcomeOf(f func() *tensor.Tensor) (text string) {
 	defer func() {
@@ -193,6 +225,7 @@ func TestI64Mistakes(t *testing.T) {
 		"size":  {func() { tensor.From([]int64{1, 2}).I64() }, func() { tensor.From([]int64{1, 2}).ItemInt() }},
 		"nil":   {func() { (*tensor.Tensor)(nil).I64() }, func() { (*tensor.Tensor)(nil).ItemInt() }},
 		"shape": {func() { tensor.From([]int64{1}).I64().Tensor(2) }, func() { tensor.From([]int64{1}, 2) }},
+		"list":  {func() { tensor.FromI64(make([]tensor.I64, 3), 2, 2) }, func() { tensor.From([]int64{0, 0, 0}, 2, 2) }},
 		"rank":  {func() { tensor.Scalar(1).RowI64(tensor.From([]int64{1}).I64()) }, func() { tensor.Scalar(1).Row(1) }},
 		"axis":  {func() { tensor.Ones(2).SliceI64(1, tensor.From([]int64{1}).I64(), 1) }, func() { tensor.Ones(2).Slice(1, 1, 2) }},
 	} {
