@@ -21,7 +21,7 @@ type I64 = tensor.I64
 //asyncgen:api pure
 func ConstInt[T int | int64](v T) I64 { return tensor.ConstInt(v) }
 
-// ConstInts returns vs as numbers, in a slice of their own.
+// ConstInts returns vs as numbers, in a slice of their own: see [tensor.ConstInts].
 //
 //asyncgen:api pure
 func ConstInts[T int | int64](vs []T) []I64 { return tensor.ConstInts(vs) }

@@ -28,15 +28,15 @@ type I64 struct {
 //asyncgen:api pure
 func ConstInt[T int | int64](v T) I64 { return I64{v: int64(v)} }
 
-// ConstInts returns vs as numbers, in a slice of their own.
+// ConstInts returns vs as numbers, in a slice of their own with the same length and capacity, behind the length as well.
 //
 //asyncgen:api pure
 func ConstInts[T int | int64](vs []T) []I64 {
-	xs := make([]I64, len(vs))
-	for i, v := range vs {
+	xs := make([]I64, cap(vs))
+	for i, v := range vs[:cap(vs)] {
 		xs[i] = ConstInt(v)
 	}
-	return xs
+	return xs[:len(vs)]
 }
 
 // FromI64 is [From] of numbers that may not have been computed yet: it returns an int64 tensor on the default device,

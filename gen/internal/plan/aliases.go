@@ -146,7 +146,7 @@ func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
 		return true
 	case *ast.SliceExpr:
 		call, ok := f.parents[p].(*ast.CallExpr)
-		return p.X == id && (f.assignsTo(p, v) || f.isReturned(p) || ok && f.isMadeOf(call) || f.isLookedAt(p, v))
+		return p.X == id && (f.assignsTo(p, v) || f.isReturned(p) || ok && f.usesPart(call, p, v) || f.isLookedAt(p, v))
 	case *ast.RangeStmt:
 		return p.X == id
 	case *ast.BinaryExpr:
@@ -159,7 +159,7 @@ func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
 				return len(p.Rhs) == len(p.Lhs) && f.isNew(p.Rhs[i], v)
 			}
 		}
-		return false
+		return f.isLookedAt(id, v)
 	case *ast.ValueSpec:
 		for i, name := range p.Names {
 			if name == id {
@@ -236,21 +236,36 @@ func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 	return false
 }
 
-// isLookedAt reports whether part, of v, is what a variable is defined as that is only looked at: window := tokens[from:].
-func (f *Function) isLookedAt(part *ast.SliceExpr, v *types.Var) bool {
-	a, ok := f.parents[part].(*ast.AssignStmt)
-	if !ok || a.Tok != token.DEFINE || len(a.Lhs) != 1 {
+// usesPart reports whether call, which is given part, of v, only looks at it, or makes of it what v is assigned.
+func (f *Function) usesPart(call *ast.CallExpr, part *ast.SliceExpr, v *types.Var) bool {
+	switch f.builtin(call) {
+	case "append":
+		return call.Args[0] == part && f.assignsTo(call, v)
+	case "copy":
+		return call.Args[1] == part
+	}
+	return f.isMadeOf(call)
+}
+
+// isLookedAt reports whether e, which is v or a part of it, is assigned to a variable that is for looking at parts of v
+// alone: window := tokens[from:].
+func (f *Function) isLookedAt(e ast.Expr, v *types.Var) bool {
+	a, ok := f.parents[e].(*ast.AssignStmt)
+	if !ok || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
 		return false
 	}
-	w := f.variable(a.Lhs[0].(*ast.Ident))
-	if w == nil || f.Sets(w) != 1 || f.Info.Defs[a.Lhs[0].(*ast.Ident)] != w || !f.CanCopy(w) {
+	id, ok := a.Lhs[0].(*ast.Ident)
+	if !ok {
+		return false
+	}
+	w := f.variable(id)
+	if w == nil || w == v || w.Pos() < f.Decl.Body.Pos() || !f.CanCopy(w) {
 		return false
 	}
 	only := true
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && f.Info.Uses[id] == w {
-			call, ok := f.parents[id].(*ast.CallExpr)
-			only = only && ok && (f.builtin(call) == "len" || f.isMadeOf(call)) && !f.inLiteral(id)
+		if id, ok := n.(*ast.Ident); ok && f.variable(id) == w {
+			only = only && f.looksAtPart(id, w, v)
 		}
 		return only
 	})
@@ -258,6 +273,27 @@ func (f *Function) isLookedAt(part *ast.SliceExpr, v *types.Var) bool {
 		f.fact(w).of = v
 	}
 	return only
+}
+
+// looksAtPart reports whether id, a use of w, looks at a part of v, or makes w one.
+func (f *Function) looksAtPart(id *ast.Ident, w, v *types.Var) bool {
+	switch p := f.parents[id].(type) {
+	case *ast.AssignStmt:
+		if len(p.Lhs) != 1 || len(p.Rhs) != 1 || p.Lhs[0] != id {
+			return false
+		}
+		of := ast.Unparen(p.Rhs[0])
+		if s, ok := of.(*ast.SliceExpr); ok {
+			of = ast.Unparen(s.X)
+		}
+		return f.Variable(of) == v || f.Variable(of) == w
+	case *ast.SliceExpr:
+		call, ok := f.parents[p].(*ast.CallExpr)
+		return p.X == id && (f.assignsTo(p, w) || ok && f.isMadeOf(call))
+	case *ast.CallExpr:
+		return (f.builtin(p) == "len" || f.isMadeOf(p)) && !f.inLiteral(p)
+	}
+	return false
 }
 
 // PartOf returns the variable that leads to all of the memory of which v, which is only looked at, is a part; or nil.

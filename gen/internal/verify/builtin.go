@@ -57,6 +57,7 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		f.memory[class] = f.ts.of("deleted", f.mem(class, f.p.typeName(u.Elem())), f.term(m), k)
 		return nil
 	case "copy":
+		defer f.glances(e.Args)()
 		to, source := f.expr(e.Args[0]), f.expr(e.Args[1])
 		from, more := f.term(source), f.reach(source, f.typeOf(e.Args[1]))
 		if l, ok := to.(*list); ok {

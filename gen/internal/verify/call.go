@@ -45,7 +45,30 @@ func (f *frame) callExpr(e *ast.CallExpr) value {
 			e = &ast.CallExpr{Fun: e.Fun, Lparen: e.Lparen, Args: e.Args[1:], Ellipsis: e.Ellipsis, Rparen: e.Rparen}
 		}
 	}
+	switch f.p.nameOf(fn) {
+	case tensorPath + ".From", tensorPath + ".FromI64":
+		defer f.glances(e.Args)()
+	}
 	return f.callOf(fn, recv, f.args(e, fn.Signature()), e)
+}
+
+// glances notes that nothing goes on to lead to the lists of which parts are in args, once what it returns is called.
+func (f *frame) glances(args []ast.Expr) (done func()) {
+	shared := make(map[*memory]bool)
+	for _, arg := range args {
+		if s, ok := ast.Unparen(arg).(*ast.SliceExpr); ok {
+			if id, ok := ast.Unparen(s.X).(*ast.Ident); ok {
+				if l, ok := f.expr(id).(*list); ok {
+					shared[l.mem] = l.mem.isShared
+				}
+			}
+		}
+	}
+	return func() {
+		for m, is := range shared {
+			m.isShared = is
+		}
+	}
 }
 
 // said returns the parameter, field or type of a function value of which a directive says what it does, or nil.

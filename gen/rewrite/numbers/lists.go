@@ -62,18 +62,32 @@ func (r *finder) fitsList(e ast.Expr, needs map[*types.Var]bool) *misfit {
 			return nil
 		}
 	case *ast.SliceExpr:
-		if e.Low == nil || e.High != nil || r.isValued(e.Low) {
+		id := identOf(ast.Unparen(e.X))
+		if id == nil || e.Max != nil || e.High != nil && !r.isFilled(id) {
 			break
 		}
-		if why := leaf(r.f, e.Low); why != nil {
-			return why
+		for _, bound := range []ast.Expr{e.Low, e.High} {
+			if bound == nil {
+				continue
+			}
+			if r.isValued(bound) {
+				return &misfit{plan.NoNumber, bound.Pos(), "takes a part that begins or ends at " + types.ExprString(bound) + ", which depends on values", "begin where the length of the list says"}
+			}
+			if why := leaf(r.f, bound); why != nil {
+				return why
+			}
 		}
-		if isName(e.X) {
-			return r.fitsList(e.X, needs)
-		}
+		return r.fitsList(id, needs)
 	}
 	return &misfit{plan.NoNumber, e.Pos(), "takes " + types.ExprString(e) + ", a part of a list that depends on values",
-		"give it a variable with all numbers, or a part up to the end, as list[from:]"}
+		"give it the whole list, or what follows an index, as in list[from:]"}
+}
+
+// isFilled reports whether id, a list, keeps its memory in loops, which store in it. Then the twin has the same capacity,
+// and parts of it go as far.
+func (r *finder) isFilled(id *ast.Ident) bool {
+	v, ok := r.f.Info.Uses[id].(*types.Var)
+	return ok && len(r.stores[v]) > 0 && !slices.ContainsFunc(r.defs[v], func(d definition) bool { return len(r.f.LoopsAround(d.stmt)) > 0 })
 }
 
 // list returns why v, a list of integers, can't have a twin, or nil.
@@ -108,14 +122,19 @@ func (r *finder) list(v *types.Var, needs map[*types.Var]bool) *misfit {
 
 // part returns why v, a part of the list of, can't be a part of its twin, or nil.
 func (r *finder) part(v, of *types.Var, needs map[*types.Var]bool) *misfit {
-	d := r.defs[v][0]
-	if _, ok := r.base(d.value, of); !ok || !inList(r.f, d.stmt.(ast.Stmt)) {
-		return &misfit{plan.NoNumber, d.stmt.Pos(), "takes a part of " + of.Name() + " that does not go up to the end", "take it up to the end, as " + of.Name() + "[from:]"}
-	}
 	if len(r.stores[of]) > 0 { // whether the part has what is stored depends on where append has made new memory
-		return &misfit{plan.NoNumber, r.stores[of][0].stmt.Pos(), "stores in " + of.Name() + ", of which there is a part", "make the tensor of " + types.ExprString(d.value) + " at once"}
+		return &misfit{plan.NoNumber, r.stores[of][0].stmt.Pos(), "stores in " + of.Name() + ", of which there is a part", "make the tensor of " + of.Name() + "[from:] at once"}
 	}
-	return r.fitsList(d.value, needs)
+	needs[of] = true
+	for _, d := range r.defs[v] {
+		if why := r.fitsList(d.value, needs); why != nil {
+			return why
+		}
+		if s, ok := d.stmt.(ast.Stmt); !ok || !inList(r.f, s) {
+			return &misfit{plan.NoNumber, d.stmt.Pos(), "sets " + v.Name() + " in the head of a statement", "set it in a statement of its own"}
+		}
+	}
+	return nil
 }
 
 // outside returns that s makes a tensor of a list where this has no twin, or nil.
@@ -123,6 +142,11 @@ func (r *finder) outside(s sink, needs map[*types.Var]bool) *misfit {
 	for v := range needs {
 		if t := r.twins[v]; t != nil && !t.covers(s.arg) && r.f.Mentions(s.arg, map[types.Object]bool{v: true}) {
 			return &misfit{plan.NoNumber, s.arg.Pos(), "uses " + v.Name() + " outside of the loop that appends to it", "use it in that loop"}
+		}
+		for _, d := range r.defs[v] {
+			if of := r.f.PartOf(v); of != nil && !r.twins[of].covers(d.stmt) {
+				return &misfit{plan.NoNumber, d.stmt.Pos(), "sets " + v.Name() + " outside of the loop that appends to " + of.Name(), "declare it in that loop"}
+			}
 		}
 	}
 	return nil
@@ -135,7 +159,11 @@ func (t *twin) covers(n ast.Node) bool { return t.loop.Pos() <= n.Pos() && n.End
 // in the scope of v.
 func (r *finder) growing(v *types.Var) (loops []ast.Node) {
 	for _, d := range append(r.defs[v][:len(r.defs[v]):len(r.defs[v])], r.stores[v]...) {
-		if d.value == nil || !r.isValued(d.value) {
+		values := []ast.Expr{d.value}
+		if s, ok := d.stmt.(*ast.AssignStmt); ok && len(s.Lhs) == 1 && isName(s.Lhs[0]) {
+			values = appended(r.f, d.value)
+		}
+		if !slices.ContainsFunc(values, func(e ast.Expr) bool { return e != nil && r.valued(e, map[*types.Var]bool{v: true}) }) {
 			continue
 		}
 		for _, l := range r.f.LoopsAround(d.stmt) {
@@ -209,13 +237,24 @@ func (r *finder) grows(v *types.Var, loop ast.Node, needs map[*types.Var]bool) (
 		switch {
 		case isBuiltin(r.f, call, "cap") && r.f.Mentions(call, map[types.Object]bool{v: true}):
 			no(call, "asks how much memory there is for "+v.Name())
-		case isBuiltin(r.f, call, "append") && changes[r.f.Parent(call)]:
+		case r.copies(call, v):
 		case !r.f.Info.Types[call.Fun].IsType() && r.f.Effects(call).Touches(own) && !r.isPartOf(call, changes):
 			no(call, "calls "+types.ExprString(call.Fun)+", which may change "+v.Name())
 		}
 		return why == nil
 	})
 	return why
+}
+
+// copies reports whether call is a statement that moves the elements of v to its beginning: copy(v, v[1:]).
+func (r *finder) copies(call *ast.CallExpr, v *types.Var) bool {
+	s, ok := r.f.Parent(call).(*ast.ExprStmt)
+	if !ok || !inList(r.f, s) || !isBuiltin(r.f, call, "copy") {
+		return false
+	}
+	id := identOf(ast.Unparen(call.Args[0]))
+	from, ok := r.base(call.Args[1], v)
+	return ok && id != nil && r.f.Info.Uses[id] == v && from != nil && !r.isValued(from) && leaf(r.f, from) == nil
 }
 
 // isPartOf reports whether call is one of the calls of append in a statement in changes.
@@ -314,12 +353,11 @@ func (r *writer) cutsTwin(s *ast.AssignStmt) bool {
 	if id == nil {
 		return false
 	}
-	v, _ := r.f.Info.Defs[id].(*types.Var)
-	if !r.parts[v] {
-		return false
+	v, _ := r.f.Info.ObjectOf(id).(*types.Var)
+	if r.parts[v] {
+		r.twinText(s.Rhs[0])
 	}
-	r.twinText(s.Rhs[0])
-	return true
+	return r.parts[v]
 }
 
 // restateList makes the edits for a sink that makes a tensor of a list.
@@ -329,6 +367,15 @@ func (r *writer) restateList(call *ast.CallExpr, s sink) {
 	for _, arg := range call.Args[1:] {
 		r.restate(arg)
 	}
+}
+
+// moveTwin makes the edits for s, if it is a call of copy that moves the elements of a list.
+func (r *writer) moveTwin(s *ast.ExprStmt) {
+	call := callOf(s.X)
+	if call == nil || !isBuiltin(r.f, call, "copy") || r.twinOf(call.Args[0]) == nil {
+		return
+	}
+	r.insert(s.End(), fmt.Sprintf("; copy(%s, %s)", r.text(call.Args[0], r.twinText), r.text(call.Args[1], r.twinText)))
 }
 
 // twinText makes the edits for e, a list or an element of one, to be of the twin.
@@ -344,8 +391,10 @@ func (r *writer) twinText(e ast.Expr) {
 		}
 	case *ast.SliceExpr:
 		r.twinText(e.X)
-		if e.Low != nil {
-			r.restate(e.Low)
+		for _, bound := range []ast.Expr{e.Low, e.High} {
+			if bound != nil {
+				r.restate(bound)
+			}
 		}
 		return
 	case *ast.IndexExpr:

@@ -61,6 +61,8 @@ func (r *writer) restate(n ast.Node) {
 				r.restateChoice(n.(ast.Stmt), c)
 				return false
 			}
+		case *ast.ExprStmt:
+			defer r.moveTwin(n)
 		case *ast.AssignStmt:
 			if r.cutsTwin(n) {
 				return false
