@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -18,7 +19,10 @@ func (a *target) keepLocal(c plan.Cause) string {
 	isPlace = isPlace && !strings.HasPrefix(place, "what is behind ") && !strings.HasSuffix(place, "...")
 	called, _, isCall := strings.Cut(c.Text, ", which changes ")
 	called = called[strings.LastIndex(called, "calls ")+len("calls "):] // of those that call each other, the last
+	list, isBehind := strings.CutPrefix(c.Text, "changes what is behind ")
 	switch elem := a.appends(place, c.Pos); {
+	case isBehind && a.isParameter(list):
+		return fmt.Sprintf("let the function begin with %[1]s = slices.Clone(%[1]s): append may write behind what the caller has", list)
 	case isPlace && token.IsIdentifier(place) && !a.isBefore(place): // it is declared in the loop, and led to by others
 		return ""
 	case isPlace && !a.isBefore(place):
@@ -36,6 +40,13 @@ func (a *target) keepLocal(c plan.Cause) string {
 		return fmt.Sprintf("let %s return the new value, and store that after the loop", called)
 	}
 	return "keep it in memory that the function makes, and store it after the loop"
+}
+
+// isParameter reports whether the function has a parameter of that name.
+func (a *target) isParameter(name string) bool {
+	return slices.ContainsFunc(a.f.Decl.Type.Params.List, func(field *ast.Field) bool {
+		return slices.ContainsFunc(field.Names, func(id *ast.Ident) bool { return id.Name == name })
+	})
 }
 
 // isBefore reports whether the expression place means the same before the loop: nothing it names is declared there.

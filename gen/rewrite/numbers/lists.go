@@ -122,8 +122,8 @@ func (r *finder) list(v *types.Var, needs map[*types.Var]bool) *misfit {
 
 // part returns why v, a part of the list of, can't be a part of its twin, or nil.
 func (r *finder) part(v, of *types.Var, needs map[*types.Var]bool) *misfit {
-	if len(r.stores[of]) > 0 { // whether the part has what is stored depends on where append has made new memory
-		return &misfit{plan.NoNumber, r.stores[of][0].stmt.Pos(), "stores in " + of.Name() + ", of which there is a part", "make the tensor of " + of.Name() + "[from:] at once"}
+	if at := r.storesIn(of); at != nil { // whether the part has what is stored depends on where append has made new memory
+		return &misfit{plan.NoNumber, at.Pos(), "stores in " + of.Name() + ", of which there is a part", "make the tensor of " + of.Name() + "[from:] at once"}
 	}
 	needs[of] = true
 	for _, d := range r.defs[v] {
@@ -135,6 +135,21 @@ func (r *finder) part(v, of *types.Var, needs map[*types.Var]bool) *misfit {
 		}
 	}
 	return nil
+}
+
+// storesIn returns what stores in v, a list, in a loop, or nil.
+func (r *finder) storesIn(v *types.Var) (at ast.Node) {
+	ast.Inspect(r.f.Decl.Body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if ok && isBuiltin(r.f, call, "copy") && len(r.f.LoopsAround(call)) > 0 && r.f.Mentions(call.Args[0], map[types.Object]bool{v: true}) {
+			at = call
+		}
+		return at == nil
+	})
+	for _, d := range r.stores[v] {
+		at = d.stmt
+	}
+	return at
 }
 
 // outside returns that s makes a tensor of a list where this has no twin, or nil.
