@@ -28,7 +28,8 @@ type I64 struct {
 //asyncgen:api pure
 func ConstInt[T int | int64](v T) I64 { return I64{v: int64(v)} }
 
-// ConstInts returns vs as numbers, in a slice of their own with the same length and capacity, behind the length as well.
+// ConstInts returns vs as numbers, in a slice of their own. It has the same length and capacity, and the same numbers
+// behind the length.
 //
 //asyncgen:api pure
 func ConstInts[T int | int64](vs []T) []I64 {

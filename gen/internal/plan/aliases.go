@@ -236,7 +236,7 @@ func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 	return false
 }
 
-// usesPart reports whether call, which is given part, of v, only looks at it, or makes of it what v is assigned.
+// usesPart reports whether call, which is given part, of v, only looks at it, or makes what v is assigned of it.
 func (f *Function) usesPart(call *ast.CallExpr, part *ast.SliceExpr, v *types.Var) bool {
 	switch f.builtin(call) {
 	case "append":

@@ -16,14 +16,13 @@ import (
 // the same numbers, of which the device may still be computing some. The list itself stays on the host, for whoever
 // looks at it:
 //
-//	tokens := slices.Clone(prompt)                     tokens := slices.Clone(prompt)
-//	                                                   tokensI64 := asyncrt.ConstInts(tokens)
-//	for range n {                                      for range n {
-//		x := tensor.From(tokens[from:], 1, size)       	x := tensor.FromI64(tokensI64[from:], 1, size)
-//		next := model.Forward(x).ArgMax().ItemInt()    	next := model.Forward(x).ArgMax().I64(); next.ItemInt()
-//		tokens = append(tokens, next)                  	tokens = append(tokens, next.ItemInt()); tokensI64 = append(tokensI64, next)
-//	}                                                  }
-//	return tokens                                      return tokens
+//	                                    idsI64 := asyncrt.ConstInts(ids)
+//	for range n {                       for range n {
+//		x := tensor.From(ids[from:])    	x := tensor.FromI64(idsI64[from:])
+//		next := f(x).ItemInt()          	next := f(x).I64(); next.ItemInt()
+//		ids = append(ids, next)         	ids = append(ids, next.ItemInt()); idsI64 = append(idsI64, next)
+//	}                                   }
+//	return ids                          return ids
 
 // A twin is the second list of a variable, in one loop.
 type twin struct {
@@ -83,8 +82,8 @@ func (r *finder) fitsList(e ast.Expr, needs map[*types.Var]bool) *misfit {
 		"give it the whole list, or what follows an index, as in list[from:]"}
 }
 
-// isFilled reports whether id, a list, keeps its memory in loops, which store in it. Then the twin has the same capacity,
-// and parts of it go as far.
+// isFilled reports whether id, a list, keeps its memory in loops, which store in it. Then the twin has the same
+// capacity, and parts of it go as far.
 func (r *finder) isFilled(id *ast.Ident) bool {
 	v, ok := r.f.Info.Uses[id].(*types.Var)
 	return ok && len(r.stores[v]) > 0 && !slices.ContainsFunc(r.defs[v], func(d definition) bool { return len(r.f.LoopsAround(d.stmt)) > 0 })
@@ -122,7 +121,7 @@ func (r *finder) list(v *types.Var, needs map[*types.Var]bool) *misfit {
 
 // part returns why v, a part of the list of, can't be a part of its twin, or nil.
 func (r *finder) part(v, of *types.Var, needs map[*types.Var]bool) *misfit {
-	if at := r.storesIn(of); at != nil { // whether the part has what is stored depends on where append has made new memory
+	if at := r.storesIn(of); at != nil { // whether the part has it depends on where append has made new memory
 		return &misfit{plan.NoNumber, at.Pos(), "stores in " + of.Name() + ", of which there is a part", "make the tensor of " + of.Name() + "[from:] at once"}
 	}
 	needs[of] = true
@@ -334,8 +333,14 @@ func (r *restatement) counted(call *ast.CallExpr) *twin {
 	return r.twinOf(call.Args[0])
 }
 
-// makeTwins makes the twins that are for the loop s.
-func (r *writer) makeTwins(s ast.Stmt) {
+// A lister makes the edits for lists with twins.
+type lister struct{ *writer }
+
+// edit returns the text of e as it is of the twin.
+func (r lister) edit(e ast.Expr) string { return r.edited(e, func() { r.text(e) }) }
+
+// make makes the twins that are for the loop s.
+func (r lister) make(s ast.Stmt) {
 	for _, v := range slices.SortedFunc(maps.Keys(r.lists), func(v, w *types.Var) int { return int(v.Pos() - w.Pos()) }) {
 		if t := r.lists[v]; t.at == s {
 			r.insert(s.Pos(), fmt.Sprintf("%s := %s.ConstInts(%s); ", t.name, load.RestatedRuntime, v.Name()))
@@ -355,46 +360,46 @@ func (r *restatement) hasTwin(s ast.Stmt) *twin {
 	return r.twinOf(a.Lhs[0])
 }
 
-// followTwin lets the twin of what s sets, if it has one, have the same elements.
-func (r *writer) followTwin(s *ast.AssignStmt) {
+// follow lets the twin of what s sets, if it has one, have the same elements.
+func (r lister) follow(s *ast.AssignStmt) {
 	if r.hasTwin(s) != nil {
-		r.insert(s.End(), fmt.Sprintf("; %s = %s", r.text(s.Lhs[0], r.twinText), r.text(s.Rhs[0], r.twinText)))
+		r.insert(s.End(), fmt.Sprintf("; %s = %s", r.edit(s.Lhs[0]), r.edit(s.Rhs[0])))
 	}
 }
 
-// cutsTwin makes the edits for s, which takes a part of a list, to take it of the twin, and reports whether it does.
-func (r *writer) cutsTwin(s *ast.AssignStmt) bool {
+// cuts makes the edits for s, which takes a part of a list, to take it of the twin, and reports whether it does.
+func (r lister) cuts(s *ast.AssignStmt) bool {
 	id := identOf(s.Lhs[0])
 	if id == nil {
 		return false
 	}
 	v, _ := r.f.Info.ObjectOf(id).(*types.Var)
 	if r.parts[v] {
-		r.twinText(s.Rhs[0])
+		r.text(s.Rhs[0])
 	}
 	return r.parts[v]
 }
 
-// restateList makes the edits for a sink that makes a tensor of a list.
-func (r *writer) restateList(call *ast.CallExpr, s sink) {
+// sink makes the edits for a sink that makes a tensor of a list.
+func (r lister) sink(call *ast.CallExpr, s sink) {
 	r.replace(s.name.Pos(), s.name.End(), s.form)
-	r.twinText(s.arg)
+	r.text(s.arg)
 	for _, arg := range call.Args[1:] {
 		r.restate(arg)
 	}
 }
 
-// moveTwin makes the edits for s, if it is a call of copy that moves the elements of a list.
-func (r *writer) moveTwin(s *ast.ExprStmt) {
+// move makes the edits for s, if it is a call of copy that moves the elements of a list.
+func (r lister) move(s *ast.ExprStmt) {
 	call := callOf(s.X)
 	if call == nil || !isBuiltin(r.f, call, "copy") || r.twinOf(call.Args[0]) == nil {
 		return
 	}
-	r.insert(s.End(), fmt.Sprintf("; copy(%s, %s)", r.text(call.Args[0], r.twinText), r.text(call.Args[1], r.twinText)))
+	r.insert(s.End(), fmt.Sprintf("; copy(%s, %s)", r.edit(call.Args[0]), r.edit(call.Args[1])))
 }
 
-// twinText makes the edits for e, a list or an element of one, to be of the twin.
-func (r *writer) twinText(e ast.Expr) {
+// text makes the edits for e, a list or an element of one, to be of the twin.
+func (r lister) text(e ast.Expr) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		switch v, _ := r.f.Info.Uses[e].(*types.Var); {
@@ -405,7 +410,7 @@ func (r *writer) twinText(e ast.Expr) {
 			return
 		}
 	case *ast.SliceExpr:
-		r.twinText(e.X)
+		r.text(e.X)
 		for _, bound := range []ast.Expr{e.Low, e.High} {
 			if bound != nil {
 				r.restate(bound)
@@ -413,12 +418,12 @@ func (r *writer) twinText(e ast.Expr) {
 		}
 		return
 	case *ast.IndexExpr:
-		r.twinText(e.X)
+		r.text(e.X)
 		r.restate(e.Index)
 		return
 	case *ast.CallExpr:
 		if isBuiltin(r.f, e, "append") {
-			r.twinText(e.Args[0])
+			r.text(e.Args[0])
 			for _, arg := range e.Args[1:] {
 				r.number(arg)
 			}

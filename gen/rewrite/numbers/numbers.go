@@ -21,7 +21,7 @@
 //     sinks.go, integers.go, rounding.go, sides.go.
 //   - restatement is what becomes of the function. It is filled by the next two, until neither finds more.
 //   - finder decides which operations take a number that stays on the device, and which variables become numbers for
-//     that: roundtrip.go, and integers.go for numbers of rows.
+//     that: roundtrip.go, integers.go for numbers of rows, slices.go and lists.go for slices of numbers.
 //   - chooser decides by which ifs and switches the device chooses: choices.go. Their conditions are in conditions.go,
 //     what the device may compute in vain in arms.go and failing.go, and what is left to the host in divided.go.
 //   - writer makes the edits: write.go, writechoice.go for choices, and raise.go for errors.

@@ -47,7 +47,7 @@ func (r *writer) restate(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if s, ok := n.(ast.Stmt); ok {
 			r.nameReads(s)
-			r.makeTwins(s)
+			lister{r}.make(s)
 		}
 		if e, ok := n.(ast.Expr); ok && r.stems[e] != "" {
 			r.replace(e.Pos(), e.End(), r.stems[e])
@@ -62,12 +62,12 @@ func (r *writer) restate(n ast.Node) {
 				return false
 			}
 		case *ast.ExprStmt:
-			defer r.moveTwin(n)
+			defer lister{r}.move(n)
 		case *ast.AssignStmt:
-			if r.cutsTwin(n) {
+			if (lister{r}).cuts(n) {
 				return false
 			}
-			defer r.followTwin(n)
+			defer lister{r}.follow(n)
 			return !r.assigns(n)
 		case *ast.ValueSpec:
 			return !r.declares(n)
@@ -85,7 +85,7 @@ func (r *writer) restate(n ast.Node) {
 				return true
 			}
 			if s.list {
-				r.restateList(n, s)
+				lister{r}.sink(n, s)
 				return false
 			}
 			if s.made {
@@ -308,7 +308,7 @@ func (r *writer) number(e ast.Expr) {
 				r.known(e)
 				return
 			}
-			r.twinText(e.X)
+			lister{r}.text(e.X)
 		}
 		r.restate(e.Index)
 	case *ast.ParenExpr:
