@@ -70,7 +70,7 @@ func (f *Function) remakes(v *types.Var) ast.Stmt {
 	}
 	for _, s := range f.Decl.Body.List {
 		a, ok := s.(*ast.AssignStmt)
-		if ok && a.Tok == token.ASSIGN && len(a.Lhs) == 1 && len(a.Rhs) == 1 && f.Variable(a.Lhs[0]) == v && f.isNew(a.Rhs[0], nil) {
+		if ok && a.Tok == token.ASSIGN && len(a.Lhs) == 1 && len(a.Rhs) == 1 && f.Variable(a.Lhs[0]) == v && f.isNew(a.Rhs[0], new(types.Var)) {
 			return s
 		}
 		literal := false
@@ -240,11 +240,12 @@ func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 func (f *Function) usesPart(call *ast.CallExpr, part *ast.SliceExpr, v *types.Var) bool {
 	switch f.builtin(call) {
 	case "append":
-		return call.Args[0] == part && f.assignsTo(call, v)
+		return call.Args[0] == part && f.assignsTo(call, v) || call.Args[0] != part && call.Ellipsis.IsValid()
 	case "copy":
 		return call.Args[1] == part
 	}
-	return f.isMadeOf(call)
+	_, _, library := f.Library(call)
+	return f.isMadeOf(call) || !library && f.onlyLooks(call, part, v)
 }
 
 // isLookedAt reports whether e, which is v or a part of it, is assigned to a variable that is for looking at parts of v
