@@ -57,7 +57,7 @@ func F(sums map[string]*tensor.Tensor, xs []*tensor.Tensor) (total float64) {
 	sums["all"] = mine
 	return total
 }`},
-	{"AG206", "keep it in memory that the function makes, and store it after the loop", `
+	{"AG206", "let the function begin with ids = slices.Clone(ids)", `
 func F(ids []int64) []int64 {
 	for range 9 {
 		window := ids[max(0, len(ids)-4):]
@@ -66,7 +66,31 @@ func F(ids []int64) []int64 {
 		ids = append(ids, next)
 	}
 	return ids
-}`, ""},
+}`, `
+func F(ids []int64) []int64 {
+	ids = slices.Clone(ids)
+	for range 9 {
+		window := ids[max(0, len(ids)-4):]
+		scores := tensor.From(window, len(window))
+		next := scores.Sum().ItemInt()
+		ids = append(ids, next)
+	}
+	return ids
+}`},
+	{"AG221", "let the function begin with a variable of its own, as in now := last", `
+func F(net nn.Module, last int64) int64 {
+	for range 9 {
+		last = net.Forward(tensor.From([]int64{last}, 1, 1)).ArgMax().ItemInt()
+	}
+	return last
+}`, `
+func F(net nn.Module, last int64) int64 {
+	now := last
+	for range 9 {
+		now = net.Forward(tensor.From([]int64{now}, 1, 1)).ArgMax().ItemInt()
+	}
+	return now
+}`},
 	{"AG206", "write var mine []*tensor.Tensor before the loop, append to mine in the loop, and p.frames = append(p.frames, mine...) after it", `
 type plate struct {
 	u      *tensor.Tensor

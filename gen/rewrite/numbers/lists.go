@@ -95,6 +95,7 @@ func (r *finder) list(v *types.Var, needs map[*types.Var]bool) *misfit {
 		return r.part(v, of, needs)
 	}
 	if !r.f.Owns(v) {
+		v = r.wholeOf(v)
 		hint := fmt.Sprintf("make it with slices.Clone, make or append, and use %s alone for it", v.Name())
 		if v.Pos() < r.f.Decl.Body.Pos() && !slices.ContainsFunc(r.defs[v], func(d definition) bool { return d.value != nil && len(r.f.LoopsAround(d.stmt)) == 0 }) {
 			hint = fmt.Sprintf("let the function begin with %[1]s = slices.Clone(%[1]s)", v.Name())
@@ -190,6 +191,37 @@ func (r *finder) growing(v *types.Var) (loops []ast.Node) {
 		}
 	}
 	return nil
+}
+
+// isGrown reports whether e, a list or a part of one, gets elements that depend on values in a loop, one by one.
+func (r *finder) isGrown(e ast.Expr) bool {
+	v := r.whole(e)
+	return v != nil && len(r.growing(v)) > 0
+}
+
+// whole returns the variable that e is, or of which e is a part, perhaps by another name.
+func (r *finder) whole(e ast.Expr) *types.Var {
+	if s, ok := ast.Unparen(e).(*ast.SliceExpr); ok {
+		e = s.X
+	}
+	if v := r.f.Variable(e); v != nil {
+		return r.wholeOf(v)
+	}
+	return nil
+}
+
+// wholeOf is whole for a variable.
+func (r *finder) wholeOf(v *types.Var) *types.Var {
+	if len(r.defs[v]) == 0 || r.defs[v][0].value == nil {
+		return v
+	}
+	switch def := ast.Unparen(r.defs[v][0].value).(type) {
+	case *ast.SliceExpr, *ast.Ident:
+		if w := r.whole(def); w != nil && w.Pos() < v.Pos() && len(r.growing(v)) == 0 {
+			return w
+		}
+	}
+	return v
 }
 
 // anchor returns loop with its label.

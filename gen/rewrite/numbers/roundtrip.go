@@ -59,7 +59,9 @@ func (r *finder) choose() {
 		needs := make(map[*types.Var]bool)
 		fits := r.fits
 		if s.list {
-			fits = r.fitsList
+			if fits = r.fitsList; !r.isGrown(s.arg) {
+				return
+			}
 		}
 		why := fits(s.arg, needs)
 		if why == nil {
