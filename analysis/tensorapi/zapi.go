@@ -717,7 +717,7 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Eye", Host, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.From", Host, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.FromDense", Host, None, Never, Alone, "", ""},
-	{"github.com/asyncgen/asyncgen/runtime/tensor.FromI64", Op, None, Never, Batched, "", ""},
+	{"github.com/asyncgen/asyncgen/runtime/tensor.FromI64", Op, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.FromOn", Host, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.Full", Host, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/tensor.FullInt", Host, None, Never, Alone, "", ""},

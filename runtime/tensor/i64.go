@@ -43,7 +43,7 @@ func ConstInts[T int | int64](vs []T) []I64 {
 // FromI64 is [From] of numbers that may not have been computed yet: it returns an int64 tensor on the default device,
 // and panics as From does. If one of the numbers fails, so does the tensor.
 //
-//asyncgen:api op batch
+//asyncgen:api op
 //go:noinline
 func FromI64(xs []I64, shape ...int) *Tensor {
 	s, m := shapeOf("From", make([]struct{}, len(xs)), Int64, shape)
@@ -80,7 +80,7 @@ func (x I64) there() (v int64, ok bool) {
 	case x.t == nil:
 		return x.v, true
 	case x.t.Ready() && x.t.storage.Device().Caps().HostMemory && x.t.storage.Err() == nil:
-		return x.ItemInt(), true
+		return int64(x.t.element(x.t.off)), true
 	}
 	return 0, false
 }
