@@ -178,6 +178,9 @@ func (a *schedule) ranged(u *plan.Unit) string {
 	switch f, isFor := u.Stmt.Inner().(*ast.ForStmt); {
 	case isFor && isFieldCounter(f.Post):
 		return fmt.Sprintf("let a variable of the function count, and set %s after the loop", types.ExprString(f.Post.(*ast.IncDecStmt).X))
+	case isFor && f.Post != nil && step.First.Kind == plan.Var && step.From != nil && plan.Leaves(step.From.Stmt.Node) != nil &&
+		a.f.Mentions(f.Post, map[types.Object]bool{step.First.Obj: true}):
+		return fmt.Sprintf("set another variable than %s there: the loop counts in it", step.First.Obj.Name())
 	case !step.First.IsMemory() || !step.Second.IsMemory():
 		return ""
 	case !ok:

@@ -64,7 +64,10 @@ func (a *attempt) unsettle() {
 // exits wait for their values.
 func (a *attempt) contain(r *plan.Reason) {
 	if a.contained != nil {
-		r, a.contained = a.contained, nil
+		if r == nil || r.Code == plan.PastFails {
+			r = a.contained // what Iterate was to help with
+		}
+		a.contained = nil
 	} else if r.Code == plan.PastFails && a.isClosed() {
 		a.contained = r
 		a.unsettle()

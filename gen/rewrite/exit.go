@@ -50,7 +50,7 @@ func (a *obstacles) noExit(u *plan.Unit) *plan.Reason {
 		return nil
 	}
 	no := &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jumps[0].Pos(), Text: "decides whether the loop goes on"},
-		Hint: "test every so many iterations: the wait then comes as rarely"}
+		Hint: a.testRarely(u.Stmt)}
 	if l := u.Stmt.Loop(); l != nil && l != a.loop || a.skipping(u) != nil && u.Stmt.Parent != a.loop {
 		return no
 	}

@@ -92,6 +92,60 @@ func (a *target) appends(place string, pos token.Pos) (elem string) {
 	return elem
 }
 
+// testRarely says what to write in the place of s, which ends a loop by a value.
+func (a *target) testRarely(s *plan.Stmt) string {
+	if loop := s.Loop(); loop != nil && !a.buildsUp(loop, s) {
+		return "it waits as long as one is tried after the other: compute several at once, as rows of one tensor, and take the first that will do"
+	}
+	return "test every so many iterations: the wait then comes as rarely"
+}
+
+// buildsUp reports whether iterations of loop go on with what those before have computed, apart from what exit does.
+func (a *target) buildsUp(loop, exit *plan.Stmt) bool {
+	var body []*plan.Effects
+	for s := range loop.All {
+		if s == loop || s.IsCompound() || s.Within(exit) {
+			continue
+		}
+		e := a.f.StmtEffects(s.Inner())
+		if _, sets := e.Writes[plan.Loc{Kind: plan.Cells}]; sets {
+			return true
+		}
+		body = append(body, e)
+	}
+	holds := func(l plan.Loc) bool { // more than a number
+		if l.Kind != plan.Var {
+			return false
+		}
+		_, isBasic := l.Obj.Type().Underlying().(*types.Basic)
+		return !isBasic
+	}
+	comesRound, made := make(map[plan.Loc]bool), make(map[plan.Loc]bool)
+	for _, e := range body {
+		for l := range e.Writes {
+			if holds(l) && !contains(loop.Node, l.Obj.Pos()) {
+				comesRound[l], made[l] = true, true
+			}
+		}
+	}
+	for n := -1; n != len(made); {
+		n = len(made)
+		for _, e := range body {
+			for r := range e.Reads {
+				for w := range e.Writes {
+					if made[r] && comesRound[w] {
+						return true
+					}
+					if made[r] && holds(w) {
+						made[w] = true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
 // onTensors says what to write in the place of c, in u, which a value decides.
 func (a *target) onTensors(u *plan.Unit, c plan.Cause) string {
 	if strings.HasSuffix(c.Text, "State).Restore") {

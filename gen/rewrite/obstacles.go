@@ -20,7 +20,7 @@ func (a *obstacles) obstacle(u *plan.Unit) *plan.Reason {
 	}
 	if jump := plan.Leaves(u.Stmt.Node); jump != nil && !a.isReturn(u.Stmt) && !mayLeave(u.Stmt) && (!u.Whole || skips(u.Stmt) == nil) {
 		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the loop goes on"},
-			Hint: "test every so many iterations: the wait then comes as rarely"}
+			Hint: a.testRarely(u.Stmt)}
 	}
 	for _, c := range []*plan.Cause{e.Barrier, e.Waits, e.Leaves} {
 		if c != nil {

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"go/ast"
+	"maps"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
@@ -43,12 +44,19 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 		}
 	}
 	restated, applied, refused := numbers.Restate(f, asked.numbers())
-	if restated != nil {
-		if better, fewer := deferred(restated, asked); better != nil && waits(fewer) < waits(remarks) {
-			return better, slices.Concat(forms, applied, fewer, refused)
+	left, all := waits(remarks), slices.Concat(forms, remarks, refused)
+	for again := true; ; again = false {
+		if restated != nil {
+			if better, fewer := deferred(restated, asked); better != nil && waits(fewer) < left {
+				d, left, all = better, waits(fewer), slices.Concat(forms, applied, fewer, refused)
+			}
 		}
+		prepared := numbers.Prepare(f)
+		if !again || left == 0 || prepared == nil {
+			return d, all
+		}
+		restated, applied, refused = numbers.Restate(prepared, asked.numbers())
 	}
-	return d, slices.Concat(forms, remarks, refused)
 }
 
 // waits is how many reads stay where they are by these remarks.
@@ -183,28 +191,27 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 			a, region, refused = again, r, why
 		}
 	}
+	before, refusals := len(later.Regions), maps.Clone(p.d.Refusals)
 	if refused == nil {
+		made := report{a.schedule}.applied(p.d.Window)
+		if a.endsInside() { // a loop that itself runs past its end waits less
+			f := p.f
+			left, inner := p.inner(a, loop, outermost, later)
+			if len(later.Regions) > before && waits(left)+waits(inner) == 0 {
+				p.remarks = append(p.remarks, inner...)
+				return
+			}
+			later.Regions, p.d.Refusals = later.Regions[:before], refusals
+			p.use(f)
+		}
 		for _, g := range region.Groups {
 			g.Later = later
 		}
 		later.Regions = append(later.Regions, region)
-		p.remarks = append(p.remarks, report{a.schedule}.applied(p.d.Window)...)
+		p.remarks = append(p.remarks, made...)
 		return
 	}
-	before := len(later.Regions)
-	var inner, left []plan.Remark
-	outer := p.remarks
-	p.remarks = nil
-	for s := range loop.All {
-		if s != loop && s.IsLoop() && s.Loop() == loop && looksAtValues(s) {
-			n := len(later.Regions)
-			p.loop(p.f.Tree(s.Node), outermost, later)
-			if s.Begins && len(later.Regions) > n {
-				left = append(left, a.refusedHead(s))
-			}
-		}
-	}
-	inner, p.remarks = p.remarks, outer
+	left, inner := p.inner(a, loop, outermost, later)
 	if len(later.Regions) > before {
 		// What else was refused outside does not matter: nothing there waits as often.
 		p.remarks = slices.Concat(p.remarks, left, inner)
@@ -215,6 +222,33 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 	}
 	p.d.Refusals[loop.Node] = refused[0].Code
 	p.remarks = append(p.remarks, refused...)
+}
+
+// inner plans for the loops directly in loop, of which a is an attempt. It returns remarks on them, and on their heads.
+func (p *planner) inner(a *attempt, loop, outermost *plan.Stmt, later *plan.Later) (heads, remarks []plan.Remark) {
+	outer := p.remarks
+	p.remarks = nil
+	for s := range loop.All {
+		if s != loop && s.IsLoop() && s.Loop() == loop && looksAtValues(s) {
+			n := len(later.Regions)
+			p.loop(p.f.Tree(s.Node), outermost, later)
+			if s.Begins && len(later.Regions) > n {
+				heads = append(heads, a.refusedHead(s))
+			}
+		}
+	}
+	remarks, p.remarks = p.remarks, outer
+	return heads, remarks
+}
+
+// endsInside reports whether a loop in the loop waits for a value that ends it.
+func (a *schedule) endsInside() bool {
+	for s, r := range a.now {
+		if r.Code == plan.DecidesExit && s.Loop() != nil && s.Loop() != a.loop {
+			return true
+		}
+	}
+	return false
 }
 
 // refusedHead is the remark that the head of s, a loop in the loop, waits.

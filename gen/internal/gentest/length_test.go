@@ -35,7 +35,7 @@ func TestLength(t *testing.T) {
 	for _, c := range []struct {
 		least int // lines
 		bound float64
-	}{{0, 1.72}, {16, 1.5}} {
+	}{{0, 1.72}, {16, 1.55}} {
 		some := slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool { return p.from < c.least })
 		ratio := func(p pair) float64 { return float64(p.to) / float64(p.from) }
 		median := ratio(some[len(some)/2])

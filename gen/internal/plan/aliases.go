@@ -146,7 +146,7 @@ func (f *Function) keepsOwner(id *ast.Ident, v *types.Var) bool {
 		return true
 	case *ast.SliceExpr:
 		call, ok := f.parents[p].(*ast.CallExpr)
-		return p.X == id && (f.assignsTo(p, v) || f.isReturned(p) || ok && f.usesPart(call, p, v) || f.isLookedAt(p, v))
+		return p.X == id && (f.comesBack(p, v) || f.isReturned(p) || f.looksInto(p, v) || ok && f.isMadeOf(call) || f.isLookedAt(p, v))
 	case *ast.RangeStmt:
 		return p.X == id
 	case *ast.BinaryExpr:
@@ -198,6 +198,30 @@ func (f *Function) assignsTo(e ast.Expr, v *types.Var) bool {
 	return false
 }
 
+// looksInto reports whether nothing keeps e, a part of the memory of v.
+func (f *Function) looksInto(e *ast.SliceExpr, v *types.Var) bool {
+	switch p := f.parents[e].(type) {
+	case *ast.IndexExpr:
+		return p.X == e
+	case *ast.RangeStmt:
+		return p.X == e
+	case *ast.CallExpr:
+		return f.onlyLooks(p, e, v)
+	}
+	return false
+}
+
+// comesBack reports whether v is assigned e, a part of its memory, or what is made of that by appending or slicing.
+func (f *Function) comesBack(e ast.Expr, v *types.Var) bool {
+	switch p := f.parents[e].(type) {
+	case *ast.SliceExpr:
+		return p.X == e && f.comesBack(p, v)
+	case *ast.CallExpr:
+		return f.builtin(p) == "append" && p.Args[0] == e && f.comesBack(p, v)
+	}
+	return f.assignsTo(e, v)
+}
+
 // isNew reports whether e makes new memory, or is memory that v owns already.
 func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 	switch e := ast.Unparen(e).(type) {
@@ -234,18 +258,6 @@ func (f *Function) isNew(e ast.Expr, v *types.Var) bool {
 		}
 	}
 	return false
-}
-
-// usesPart reports whether call, which is given part, of v, only looks at it, or makes what v is assigned of it.
-func (f *Function) usesPart(call *ast.CallExpr, part *ast.SliceExpr, v *types.Var) bool {
-	switch f.builtin(call) {
-	case "append":
-		return call.Args[0] == part && f.assignsTo(call, v) || call.Args[0] != part && call.Ellipsis.IsValid()
-	case "copy":
-		return call.Args[1] == part
-	}
-	_, _, library := f.Library(call)
-	return f.isMadeOf(call) || !library && f.onlyLooks(call, part, v)
 }
 
 // isLookedAt reports whether e, which is v or a part of it, is assigned to a variable that is for looking at parts of v
@@ -313,8 +325,7 @@ func (f *Function) isMadeOf(call *ast.CallExpr) bool {
 
 // Owns reports whether nothing leads to the memory of v but v, before its last use.
 func (f *Function) Owns(v *types.Var) bool {
-	facts := f.facts[v]
-	return facts != nil && facts.own && !facts.address
+	return v != nil && f.facts[v] != nil && f.facts[v].own && !f.facts[v].address
 }
 
 // onlyLooks reports whether a call that is given v does not keep it.
@@ -323,7 +334,7 @@ func (f *Function) onlyLooks(call *ast.CallExpr, id ast.Expr, v *types.Var) bool
 	case "len", "cap", "copy", "delete", "clear":
 		return true
 	case "append":
-		return call.Args[0] == id && (f.assignsTo(call, v) || f.isReturned(call)) || call.Ellipsis.IsValid() && call.Args[0] != id
+		return call.Args[0] == id && (f.comesBack(call, v) || f.isReturned(call)) || call.Ellipsis.IsValid() && call.Args[0] != id
 	}
 	fn := typeutil.StaticCallee(f.Info, call)
 	if fn == nil {

@@ -536,15 +536,16 @@ func (w *walker) elementsOf(e ast.Expr) (Loc, bool) {
 	return Loc{Kind: Memory}, true
 }
 
-// owner returns the variable that e is, or of which e is one of the slices in it, if nothing else leads to its memory.
+// owner returns the variable that e is or a part of, or of which e is one of the slices in it, or a part of one, if
+// nothing else leads to its memory.
 func (w *walker) owner(e ast.Expr) (*types.Var, bool) {
 	e = ast.Unparen(e)
+	for part, ok := e.(*ast.SliceExpr); ok; part, ok = e.(*ast.SliceExpr) {
+		e = ast.Unparen(part.X)
+	}
 	ix, row := e.(*ast.IndexExpr)
 	if row {
 		e = ast.Unparen(ix.X)
-	}
-	if s, ok := e.(*ast.SliceExpr); ok && !row {
-		e = ast.Unparen(s.X)
 	}
 	id, ok := e.(*ast.Ident)
 	if !ok {
@@ -554,8 +555,5 @@ func (w *walker) owner(e ast.Expr) (*types.Var, bool) {
 	if v != nil && w.f.facts[v] != nil && w.f.facts[v].of != nil {
 		v = w.f.facts[v].of
 	}
-	if v == nil || w.f.facts[v] == nil || !w.f.facts[v].own || w.f.facts[v].address || row && !w.f.facts[v].rows || w.f.isBefore(id, v) {
-		return nil, false
-	}
-	return v, true
+	return v, w.f.Owns(v) && (!row || w.f.facts[v].rows) && !w.f.isBefore(id, v)
 }

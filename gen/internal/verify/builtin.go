@@ -59,6 +59,17 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 	case "copy":
 		defer f.glances(e.Args)()
 		to, source := f.expr(e.Args[0]), f.expr(e.Args[1])
+		if vs, ok := f.elementsIn(source); ok {
+			if l, ok := to.(*list); ok {
+				if n, ok := l.len.asInt(); ok {
+					vs = vs[:min(n, len(vs))]
+					for i, v := range vs {
+						f.write(f.elementPlace(l, f.ts.int(i), nil), v)
+					}
+					return f.ts.int(len(vs))
+				}
+			}
+		}
 		from, more := f.term(source), f.reach(source, f.typeOf(e.Args[1]))
 		if l, ok := to.(*list); ok {
 			l.mem.content = f.ts.of("copied", append([]*term{l.mem.content, from}, more...)...)
@@ -69,7 +80,9 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		return f.ts.of("len", from)
 	case "clear":
 		if l, ok := f.expr(e.Args[0]).(*list); ok {
-			f.own(l.mem)
+			if f.own(l.mem); l.from > 0 {
+				f.stop(e, "clears a part of a slice")
+			}
 			l.mem.content = f.ts.of("zeros")
 			l.mem.parts = nil
 			return nil
@@ -95,12 +108,26 @@ func (f *frame) make(e *ast.CallExpr) value {
 	}
 	switch f.typeOf(e).Underlying().(type) {
 	case *types.Slice:
-		return &list{mem: &memory{content: f.ts.of("zeros")}, len: n}
+		room, _ := n.asInt()
+		return &list{mem: &memory{content: f.ts.of("zeros"), room: room}, len: n}
 	case *types.Map:
 		return &list{mem: &memory{content: f.ts.of("empty")}, isMap: true}
 	}
 	f.asked["make"]++
 	return f.ts.of("channel", n, f.ts.int(f.asked["make"]))
+}
+
+// elementsIn returns what is in v, a list whose length is known.
+func (f *frame) elementsIn(v value) (vs []value, ok bool) {
+	l, ok := v.(*list)
+	if !ok {
+		return nil, false
+	}
+	n, ok := l.len.asInt()
+	for i := range n {
+		vs = append(vs, f.element(l, f.ts.int(i), nil))
+	}
+	return vs, ok
 }
 
 // append appends to a slice. If others may lead to its memory, that may change.
@@ -111,26 +138,33 @@ func (f *frame) append(e *ast.CallExpr) value {
 		x = &list{mem: &memory{content: f.ts.of("list")}, len: f.ts.int(0)}
 	}
 	l, isList := x.(*list)
+	vs, areKnown := []value(nil), true
 	if e.Ellipsis.IsValid() {
 		y := f.expr(e.Args[1])
-		ts := append([]*term{f.term(y)}, f.reach(y, f.typeOf(e.Args[1]))...)
-		n := f.lenOf(y, f.typeOf(e.Args[1]))
-		if isList {
-			return &list{mem: &memory{content: f.ts.of("appended", append([]*term{l.mem.whole(f.run), l.len}, ts...)...)}, len: f.ts.binary(token.ADD, "int", l.len, n)}
+		if vs, areKnown = f.elementsIn(y); !isList || !areKnown {
+			ts := append([]*term{f.term(y)}, f.reach(y, f.typeOf(e.Args[1]))...)
+			n := f.lenOf(y, f.typeOf(e.Args[1]))
+			if isList {
+				m := &memory{content: f.ts.of("appended", append([]*term{l.mem.whole(f.run), l.at(f.ts, l.len)}, ts...)...)}
+				return &list{mem: m, from: l.from, len: f.ts.binary(token.ADD, "int", l.len, n)}
+			}
+			by := f.ts.of("appended", append([]*term{f.term(x)}, ts...)...)
+			f.change(f.typeOf(e.Args[0]), by)
+			return by
 		}
-		by := f.ts.of("appended", append([]*term{f.term(x)}, ts...)...)
-		f.change(f.typeOf(e.Args[0]), by)
-		return by
+	} else {
+		vs = f.exprs(e.Args[1:])
 	}
-	vs := f.exprs(e.Args[1:])
 	if isList {
-		m := &memory{content: l.mem.content, parts: maps.Clone(l.mem.parts)}
-		n := l.len
+		m, n := l.mem, l.at(f.ts, l.len)
+		if end, known := n.asInt(); !known || end+len(vs) > m.room || m.isShared { // it may be moved
+			m = &memory{content: m.content, parts: maps.Clone(m.parts), room: end + len(vs)}
+		}
 		for _, v := range vs {
 			m.put(f.run, n, v)
 			n = f.ts.binary(token.ADD, "int", n, f.ts.int(1))
 		}
-		return &list{mem: m, len: n}
+		return &list{mem: m, from: l.from, len: f.ts.binary(token.ADD, "int", l.len, f.ts.int(len(vs)))}
 	}
 	ts := append([]*term{f.term(x)}, f.termsOf(vs)...)
 	by := f.ts.of("append", ts...)

@@ -259,7 +259,7 @@ func (f *frame) compositeOf(e *ast.CompositeLit, t types.Type) value {
 		if _, ok := u.(*types.Array); ok {
 			return content
 		}
-		return &list{mem: &memory{content: content, parts: parts}, len: f.ts.int(len(elems))}
+		return &list{mem: &memory{content: content, parts: parts, room: len(elems)}, len: f.ts.int(len(elems))}
 	case *types.Map:
 		content := f.ts.of("empty")
 		for _, el := range e.Elts {
@@ -291,18 +291,59 @@ func (f *frame) slice(e *ast.SliceExpr) value {
 			bounds = append(bounds, f.term(f.expr(b)))
 		}
 	}
+	if l, ok := x.(*list); ok && e.Max == nil {
+		if part := f.partOf(l, bounds[0], bounds[1]); part != nil {
+			return part
+		}
+	}
 	if e.Low != nil || e.High != nil {
 		f.mayFail("slice", append([]*term{f.term(x)}, bounds...)...)
 	}
 	if l, ok := x.(*list); ok {
 		if e.Low == nil && e.Max == nil && e.High != nil {
-			return &list{mem: l.mem, len: bounds[1]}
+			return &list{mem: l.mem, from: l.from, len: bounds[1]}
 		}
 		if e.Low == nil && e.High == nil {
 			return l
 		}
 	}
 	return f.ts.of("part", append([]*term{f.kept(x)}, bounds...)...)
+}
+
+// partOf returns a part of l, whose length is known; nil if it is not, or the part goes beyond it, where there may be
+// more memory. Bounds that are not known are chosen.
+func (f *frame) partOf(l *list, low, high *term) *list {
+	n, known := l.len.asInt()
+	from, to := 0, n
+	switch i, ok := high.asInt(); {
+	case !known || ok && i > n:
+		return nil
+	case ok:
+		to = i
+	case high.op != "open":
+		to = f.chosen(high, n, l.len)
+	}
+	switch i, ok := low.asInt(); {
+	case ok:
+		from = i
+	case low.op != "open":
+		from = f.chosen(low, to, l.len)
+	}
+	if from < 0 || from > to {
+		f.run.raise(f.ts.of("fails: slice", l.len, low, high))
+	}
+	return &list{mem: l.mem, from: l.from + from, len: f.ts.int(to - from)}
+}
+
+// chosen returns a number that is no more than most for t, a bound of a slice of n elements.
+func (f *frame) chosen(t *term, most int, n *term) int {
+	f.mayFail("slice", n, t)
+	for i := range max(0, most) {
+		if f.decide(f.ts.binary(token.EQL, "int", t, f.ts.int(i))) {
+			return i
+		}
+	}
+	return most
 }
 
 // converted returns a conversion of v.

@@ -254,7 +254,7 @@ func (f *frame) mapOf(x value, u *types.Map) *term {
 
 func (f *frame) elementPlace(x value, i *term, t types.Type) *place {
 	if l, ok := x.(*list); ok {
-		return &place{list: l, index: i, typ: t}
+		return &place{list: l, index: l.at(f.ts, i), typ: t}
 	}
 	return &place{class: f.p.elemClass(t), addr: f.ts.of("at", f.term(x), i), typ: t}
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -33,17 +34,27 @@ type record struct {
 }
 
 // A list is a slice whose memory nothing else leads to: content is a chain of stores and appends. Slices of one array
-// share it. So is a map.
+// share it, from indices of their own. So is a map.
 type list struct {
 	mem   *memory
+	from  int
 	len   *term
 	isMap bool
+}
+
+// at is the index of an element in the memory of l.
+func (l *list) at(ts *terms, i *term) *term {
+	if l.from == 0 {
+		return i
+	}
+	return ts.binary(token.ADD, "int", ts.int(l.from), i)
 }
 
 // memory is what a list leads to.
 type memory struct {
 	content  *term
 	parts    map[int]value // elements that are more than terms, by index
+	room     int           // the capacity, as far as it is known: this much at the least
 	isShared bool          // a term leads to it: it must not change any more
 }
 

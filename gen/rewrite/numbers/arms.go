@@ -45,11 +45,20 @@ func (r *chooser) arm(list []ast.Stmt, c *choice, needs map[*types.Var]bool) *mi
 					return why
 				}
 			default:
-				return &misfit{plan.NoNumber, s.Pos(), "sets " + v.Name() + ", which is neither a tensor nor a float64", "do that in another statement"}
+				return otherType(v, s)
 			}
 		}
 	}
 	return nil
+}
+
+// otherType is that s, on one side of a choice, sets v, which the device can't choose.
+func otherType(v *types.Var, s ast.Stmt) *misfit {
+	hint := "do that in another statement"
+	if _, isSlice := v.Type().Underlying().(*types.Slice); isSlice {
+		hint = "let it set a tensor or a float64, and append that behind it: how long a slice is must not depend on a value"
+	}
+	return &misfit{plan.NoNumber, s.Pos(), "sets " + v.Name() + ", which is neither a tensor nor a float64", hint}
 }
 
 // A failing tensor on the side that is not taken would spoil what the device chooses. So each must go into what every

@@ -145,7 +145,7 @@ func (r *chooser) chooses(s ast.Stmt, all []side, floats bool) (*choice, map[*ty
 		case isFloat64(v.Type()) || isIndex(v.Type()) && r.numbers[v]:
 			needs[v] = true
 		default:
-			return nil, nil, &misfit{plan.NoNumber, s.Pos(), "sets " + v.Name() + ", which is neither a tensor nor a float64", "do that in another statement"}
+			return nil, nil, otherType(v, s)
 		}
 	}
 	reads := itemsIn(r.f, conditionOf(s))

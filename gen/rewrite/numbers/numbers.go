@@ -15,7 +15,7 @@
 // nothing but the host looks at n, and n.Item() is a read like any other, which later rewrites put off. The first one
 // is there to raise the error of a tensor that has failed where the program would have.
 //
-// [Restate] is the whole of it. To read on:
+// [Restate] is the whole of it, and [Prepare] what makes more of it possible. To read on:
 //
 //   - locals is what the function says of its variables. What expressions and statements say is in functions: exprs.go,
 //     sinks.go, integers.go, rounding.go, sides.go.
@@ -24,6 +24,7 @@
 //     that: roundtrip.go, integers.go for numbers of rows, slices.go and lists.go for slices of numbers.
 //   - chooser decides by which ifs and switches the device chooses: choices.go. Their conditions are in conditions.go,
 //     what the device may compute in vain in arms.go and failing.go, and what is left to the host in divided.go.
+//   - slices of numbers are in slices.go: L-BFGS keeps some from one iteration to the next.
 //   - writer makes the edits: write.go, writechoice.go for choices, and raise.go for errors.
 //
 // Each embeds what it is based on, and is r in its methods. What can't stay is a misfit, which says why.

@@ -67,9 +67,9 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:    `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); all[0] *= rate; x = x.MulScalar(1 / all[len(all)-1]) }; w = w.Sub(x)`,
 	becomes: `var all []asyncrt.F64; for _, y := range xs { norm := y.Norm().ItemF64(); norm.Item(); all = append(all, norm); all[0] = all[0].Mul(asyncrt.Const(rate)); x = x.MulF64(asyncrt.Const(1).Div(all[len(all)-1])) }; w = w.Sub(x)`,
 }, {
-	name:  "a slice that is cut",
-	loop:  `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); if len(all) > 2 { all = all[1:] }; x = x.MulScalar(all[0]) }; w = w.Sub(x)`,
-	stays: `it sets all to something else than a slice that is made there`,
+	name:    "a slice that is cut",
+	loop:    `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); if len(all) > 2 { all = all[1:] }; x = x.MulScalar(all[0]) }; w = w.Sub(x)`,
+	becomes: `var all []asyncrt.F64; for _, y := range xs { norm := y.Norm().ItemF64(); norm.Item(); all = append(all, norm); if len(all) > 2 { all = all[1:] }; x = x.MulF64(all[0]) }; w = w.Sub(x)`,
 }, {
 	name:  "the capacity of a slice",
 	loop:  `var all []float64; for _, y := range xs { all = append(all, y.Norm().Item()); x = x.MulScalar(all[0]) }; fmt.Println(cap(all)); w = w.Sub(x)`,
@@ -87,9 +87,9 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:  `all := make([]float64, len(xs)); p := &all[0]; for i, y := range xs { all[i] = y.Norm().Item(); x = x.MulScalar(all[i]) }; *p = 1; w = w.Sub(x)`,
 	stays: `it uses all, which a function literal or a pointer leads to`,
 }, {
-	name:  "a slice that sums",
-	loop:  `all := make([]float64, len(xs)); for i, y := range xs { all[i] += y.Norm().Item(); x = x.MulScalar(all[i]) }; w = w.Sub(x)`,
-	stays: `it adds all[i], which may be a product, and Go rounds the product on some platforms and not on others`,
+	name:    "a slice that sums",
+	loop:    `all := make([]float64, len(xs)); for i, y := range xs { all[i] += y.Norm().Item(); x = x.MulScalar(all[i]) }; w = w.Sub(x)`,
+	becomes: `all := make([]asyncrt.F64, len(xs)); for i, y := range xs { norm := y.Norm().ItemF64(); norm.Item(); all[i] = all[i].Add(norm); x = x.MulF64(all[i]) }; w = w.Sub(x)`,
 }, {
 	name:    "a tensor of a number",
 	loop:    `last := x.Sum().Item(); x = tensor.Full(last/2, 1, len(xs)); i := x.ArgMax().ItemInt(); w = w.Sub(x).Add(tensor.FullInt(i, 1)).Mul(tensor.Scalar(last))`,

@@ -64,7 +64,12 @@ func (r *locals) isProduct(e ast.Expr, seen map[*types.Var]bool) bool {
 			}
 		}
 		return r.inner[v] || v.Parent() == r.f.Pkg.Types.Scope()
-	case *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
+	case *ast.IndexExpr:
+		if v, _ := element(r.f, e); v != nil && r.keepsElements(v) == nil {
+			return r.holdsProduct(e, v, seen)
+		}
+		return storesFloats(r.f)
+	case *ast.SelectorExpr, *ast.StarExpr:
 		return storesFloats(r.f)
 	case *ast.CallExpr:
 		if r.f.Info.Types[e.Fun].IsType() {
@@ -82,6 +87,23 @@ func (r *locals) isProduct(e ast.Expr, seen map[*types.Var]bool) bool {
 	return false
 }
 
+// holdsProduct is isProduct for e, an element of v, of which keepsElements says that it knows all.
+func (r *locals) holdsProduct(e ast.Expr, v *types.Var, seen map[*types.Var]bool) bool {
+	if seen[v] {
+		return true // as far as is known at another place
+	}
+	seen[v] = true
+	defer delete(seen, v)
+	for _, d := range r.stores[v] {
+		if (d.value == nil || d.op == token.MUL || d.op == token.ILLEGAL && r.isProduct(d.value, seen)) && !r.isBehind(e, v, d) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.defs[v], func(d definition) bool {
+		return slices.ContainsFunc(appended(r.f, d.value), func(x ast.Expr) bool { return r.isProduct(x, seen) && !r.isBehind(e, v, d) })
+	})
+}
+
 func (r *locals) isProductVariable(v *types.Var) bool {
 	return slices.ContainsFunc(r.defs[v], func(d definition) bool {
 		return isFloat64(v.Type()) && (d.op == token.MUL || d.op == token.ILLEGAL && d.value != nil && r.isProduct(d.value, make(map[*types.Var]bool)))
@@ -96,14 +118,20 @@ func (r *locals) isMerged(id *ast.Ident, v *types.Var) bool {
 		if d.op != token.MUL && (d.op != token.ILLEGAL || d.value == nil || !r.isProduct(d.value, make(map[*types.Var]bool))) {
 			continue
 		}
-		if !slices.ContainsFunc(r.f.LoopsAround(d.stmt), func(loop ast.Node) bool {
-			n, isFor := loop.(*ast.ForStmt)
-			return v.Pos() < loop.Pos() && loop.End() <= id.Pos() && (!isFor || n.Cond != nil)
-		}) {
+		if !r.isBehind(id, v, d) {
 			return false
 		}
 	}
 	return true
+}
+
+// isBehind reports whether e, v or an element of it, stands behind a loop in which d sets it, which may have had no
+// iteration, or others since.
+func (r *locals) isBehind(e ast.Expr, v *types.Var, d definition) bool {
+	return slices.ContainsFunc(r.f.LoopsAround(d.stmt), func(loop ast.Node) bool {
+		n, isFor := loop.(*ast.ForStmt)
+		return v.Pos() < loop.Pos() && loop.End() <= e.Pos() && (!isFor || n.Cond != nil)
+	})
 }
 
 // storesFloats reports whether the function stores a float64 in memory, from where it may be

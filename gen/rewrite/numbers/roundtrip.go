@@ -77,7 +77,9 @@ func (r *finder) choose() {
 			why = r.nameable(s)
 		}
 		if why != nil {
-			r.refuse(s.arg, why)
+			if loops := r.f.LoopsAround(call); len(itemsIn(r.f, loops[len(loops)-1])) > 0 { // else nothing waits there
+				r.refuse(s.arg, why)
+			}
 			return
 		}
 		r.name(s)
@@ -268,18 +270,21 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 }
 
 // nameable returns why the reads in the argument of s, which have no variable, can't be taken before its statement, or
-// nil: they need a name, as what they raise must be raised even if nothing else comes of them.
-func (r *finder) nameable(s sink) *misfit {
-	reads := r.unnamed(s)
+// nil.
+func (r *finder) nameable(s sink) *misfit { return r.areFirst(s.stmt, r.unnamed(s), s.stems) }
+
+// areFirst returns why reads can't be taken before s, after stems, or nil: they need a name, as what they raise must be
+// raised even if nothing else comes of them.
+func (r *finder) areFirst(s ast.Stmt, reads []*ast.CallExpr, stems []ast.Expr) *misfit {
 	if len(reads) == 0 {
 		return nil
 	}
 	no := &misfit{plan.NoNumber, reads[0].Pos(), "reads " + types.ExprString(reads[0]) + " in the middle of a statement", "give the value a name before: v := " + types.ExprString(reads[0])}
-	if s.stmt == nil || !inList(r.f, s.stmt) {
+	if s == nil || !inList(r.f, s) {
 		return no
 	}
 	for _, read := range reads {
-		if !r.f.AlwaysFirst(read, s.stmt) || callsBefore(r.f, read, s.stmt, reads, s.stems) {
+		if !r.f.AlwaysFirst(read, s) || callsBefore(r.f, read, s, reads, stems) {
 			return no
 		}
 	}

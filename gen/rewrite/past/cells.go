@@ -207,7 +207,7 @@ func (p *cells) add(c plan.CellsOf) {
 func (p *cells) memory() *plan.Reason {
 	for _, u := range p.Ahead {
 		for l, c := range p.effects(u).Writes {
-			if l.Kind != plan.Own || onlyAppends(p.f, u.Stmt, l.Obj) || !p.mayBeSeen(l.Obj.(*types.Var)) {
+			if l.Kind != plan.Own || p.onlyAppends(u.Stmt, l.Obj) || !p.mayBeSeen(l.Obj.(*types.Var)) {
 				continue
 			}
 			return &plan.Reason{Code: plan.PastMemory, Cause: c, Hint: "append to a slice, or use tensors"}
@@ -231,17 +231,38 @@ func (p *cells) mayBeSeen(v *types.Var) bool {
 	return false
 }
 
-// onlyAppends reports whether s is v = append(v, …).
-func onlyAppends(f *plan.Function, s *plan.Stmt, v types.Object) bool {
+// onlyAppends reports whether s gives v nothing but its own elements from an index on, with more behind them, and the
+// loop never drops the last ones, whose places others would take: v = append(v, …), or v = v[1:].
+func (p *cells) onlyAppends(s *plan.Stmt, v types.Object) bool {
 	n, ok := s.Inner().(*ast.AssignStmt)
-	if !ok || len(n.Lhs) != 1 || len(n.Rhs) != 1 {
+	if !ok || len(n.Lhs) != len(n.Rhs) {
 		return false
 	}
-	lhs, ok := n.Lhs[0].(*ast.Ident)
-	call, isCall := ast.Unparen(n.Rhs[0]).(*ast.CallExpr)
-	if !ok || !isCall || f.Info.ObjectOf(lhs) != v || types.ExprString(call.Fun) != "append" {
-		return false
+	of := map[types.Object]bool{v.(*types.Var): true}
+	for i, lhs := range n.Lhs {
+		id, ok := lhs.(*ast.Ident)
+		if isV := ok && p.f.Info.ObjectOf(id) == v; isV && !p.isLonger(n.Rhs[i], v) || !isV && (p.f.Mentions(lhs, of) || p.f.Mentions(n.Rhs[i], of)) {
+			return false
+		}
 	}
-	first, ok := ast.Unparen(call.Args[0]).(*ast.Ident)
-	return ok && f.Info.ObjectOf(first) == v
+	drops := false
+	ast.Inspect(p.Stmt.Node, func(m ast.Node) bool {
+		e, ok := m.(*ast.SliceExpr)
+		drops = drops || ok && e.High != nil && p.f.Mentions(e.X, of)
+		return !drops
+	})
+	return !drops
+}
+
+// isLonger reports whether e is v from an index on, perhaps with more behind it.
+func (p *cells) isLonger(e ast.Expr, v types.Object) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		return p.f.Info.ObjectOf(e) == v
+	case *ast.SliceExpr:
+		return e.High == nil && p.isLonger(e.X, v)
+	case *ast.CallExpr:
+		return types.ExprString(e.Fun) == "append" && p.isLonger(e.Args[0], v)
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package past
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -40,10 +41,15 @@ func (p *shapes) limited(v types.Object) shape {
 	p.shapeOf[v] = looped
 	s := same
 	for _, u := range p.Units {
-		if !p.writes(u, v) {
+		var t shape
+		switch {
+		case p.holdsTensors(v) && (p.writes(u, v) || u.All().Touches(plan.Loc{Kind: plan.Own, Obj: v})):
+			t = p.put(u.Stmt, v)
+		case p.writes(u, v):
+			t = p.assigned(u.Stmt, v)
+		default:
 			continue
 		}
-		t := p.assigned(u.Stmt, v)
 		if p.comesAgain(v) {
 			switch {
 			case t < growing:
@@ -56,6 +62,9 @@ func (p *shapes) limited(v types.Object) shape {
 			}
 			t = max(t, steady)
 		}
+		if t == growing && !p.comesAgain(v) && p.f.Mentions(u.Stmt.Inner(), map[types.Object]bool{v: true}) && !p.always(u.Stmt) {
+			t = changing // it grows as often as an inner loop goes round
+		}
 		s = max(s, t)
 	}
 	if s == looped && p.comesAgain(v) {
@@ -64,6 +73,103 @@ func (p *shapes) limited(v types.Object) shape {
 	p.shapeOf = known // what has been found meanwhile may be about the circle
 	if !slices.Contains(slices.Collect(maps.Values(known)), looped) {
 		p.shapeOf[v] = s
+	}
+	return s
+}
+
+// owned returns the variable that e is, if it is a slice of tensors that nothing else leads to. Its shape is the one of
+// its elements.
+func (p *shapes) owned(e ast.Expr) *types.Var {
+	if v := p.f.Variable(e); v != nil && p.Contained && p.f.Owns(v) && p.holdsTensors(v) {
+		return v
+	}
+	return nil
+}
+
+func (p *shapes) holdsTensors(v types.Object) bool {
+	s, ok := v.Type().Underlying().(*types.Slice)
+	return ok && p.f.Analysis.API.IsTensor(s.Elem())
+}
+
+// put returns what is known of the shapes of the tensors that s puts into v, a slice that nothing else leads to.
+func (p *shapes) put(s *plan.Stmt, v types.Object) shape {
+	t := changing
+	switch n := s.Inner().(type) {
+	case *ast.AssignStmt:
+		if len(n.Lhs) != len(n.Rhs) || slices.ContainsFunc(n.Rhs, p.copies) {
+			return changing
+		}
+		t = same
+		for i, lhs := range n.Lhs {
+			if ix, ok := ast.Unparen(lhs).(*ast.IndexExpr); ok && p.f.Variable(ix.X) == v {
+				t = max(t, p.shape(n.Rhs[i], s))
+			} else if p.f.Variable(lhs) == v {
+				t = max(t, p.elements(n.Rhs[i], s))
+			}
+		}
+	case *ast.DeclStmt:
+		t = same
+		for _, spec := range n.Decl.(*ast.GenDecl).Specs {
+			if len(spec.(*ast.ValueSpec).Values) > 0 {
+				t = changing
+			}
+		}
+	case *ast.ExprStmt:
+		if p.copies(n.X) {
+			t = p.elements(n.X.(*ast.CallExpr).Args[1], s)
+		}
+	}
+	return t
+}
+
+// copies reports whether there is a call of copy in e.
+func (p *shapes) copies(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			_, _, kind := p.f.Callee(call)
+			found = found || kind == plan.CallsBuiltin && types.ExprString(call.Fun) == "copy"
+		}
+		return !found
+	})
+	return found
+}
+
+// elements returns what is known of the shapes of the tensors in e, a slice.
+func (p *shapes) elements(e ast.Expr, in *plan.Stmt) shape {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if p.f.Info.Types[e].IsNil() {
+			return same
+		}
+		if v := p.owned(e); v != nil {
+			return p.variable(v)
+		}
+	case *ast.SliceExpr:
+		return p.elements(e.X, in)
+	case *ast.CompositeLit:
+		return p.largest(e.Elts, in)
+	case *ast.CallExpr:
+		if _, _, kind := p.f.Callee(e); kind != plan.CallsBuiltin {
+			break
+		}
+		switch types.ExprString(e.Fun) {
+		case "make":
+			return same
+		case "append":
+			if e.Ellipsis.IsValid() {
+				return max(p.elements(e.Args[0], in), p.elements(e.Args[1], in))
+			}
+			return max(p.elements(e.Args[0], in), p.largest(e.Args[1:], in))
+		}
+	}
+	return changing
+}
+
+// largest returns what is known of the shapes of all tensors in list.
+func (p *shapes) largest(list []ast.Expr, in *plan.Stmt) shape {
+	s := same
+	for _, e := range list {
+		s = max(s, p.shape(e, in))
 	}
 	return s
 }
@@ -155,7 +261,7 @@ func (p *host) unlimited(n ast.Node, in *plan.Stmt) (found *plan.Cause) {
 		switch kind {
 		case plan.CallsTotal:
 		case plan.CallsBuiltin:
-			if name == "make" && slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool { return !p.fixed(e) && !isLength(info, e) }) {
+			if name == "make" && slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool { return !p.fixed(e) && !p.isModest(e) }) {
 				report(call, "makes something of a size that may be wrong")
 			}
 		case plan.CallsLibrary:
@@ -188,6 +294,19 @@ func (p *host) unlimited(n ast.Node, in *plan.Stmt) (found *plan.Cause) {
 		return found == nil
 	})
 	return found
+}
+
+// isModest reports whether e grows by little in an iteration: it is a length, or what counts them, more or less a
+// constant.
+func (p *host) isModest(e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v := p.f.Variable(e)
+		return v != nil && p.counts(v)
+	case *ast.BinaryExpr:
+		return (e.Op == token.ADD || e.Op == token.SUB) && p.f.Info.Types[e.Y].Value != nil && p.isModest(e.X)
+	}
+	return isLength(p.f.Info, e)
 }
 
 // isLength reports whether e is the length of something that there is.

@@ -62,7 +62,8 @@ var loops = []struct{ name, body, proof, harm, contained string }{
 	{name: "memory", body: `rates[0]++`, harm: `changes rates[0]`, contained: `changes rates[0]`},
 	{name: "memory that nobody sees", body: `mine := make([]float64, n); for k := range mine { mine[k]++ }`, harm: `may index beyond the end of mine, now`, contained: `mine k`},
 	{name: "appends", body: `xs = append(xs, w)`, proof: `xs`, contained: `xs`},
-	{name: "makes a slice", body: `mine := make([]float64, i); _ = mine`, harm: `makes something of a size that may be wrong`, contained: `makes something of a size that may be wrong`},
+	{name: "makes a slice", body: `mine := make([]float64, i*i); _ = mine`, harm: `makes something of a size that may be wrong`, contained: `makes something of a size that may be wrong`},
+	{name: "makes a slice that is longer each time", body: `mine := make([]float64, i+2); _ = mine`, harm: `makes something of a size that may be wrong`, contained: `mine`},
 }
 
 func TestProve(t *testing.T) {

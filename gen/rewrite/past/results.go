@@ -67,7 +67,9 @@ func (p *shapes) assigned(s *plan.Stmt, v types.Object) shape {
 			}
 		}
 	case *ast.RangeStmt:
-		switch {
+		switch of := p.owned(n.X); {
+		case of != nil && s != p.Stmt:
+			return p.variable(of)
 		case !p.fixed(n.X):
 		case s != p.Stmt:
 			return same // the same ones each time

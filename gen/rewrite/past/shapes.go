@@ -128,6 +128,11 @@ func (p *shapes) shape(e ast.Expr, in *plan.Stmt) shape {
 		if p.fixed(e) {
 			return same
 		}
+		if ix, ok := e.(*ast.IndexExpr); ok {
+			if v := p.owned(ix.X); v != nil {
+				return p.variable(v)
+			}
+		}
 		if p.Contained && p.isElement(e) {
 			return varying
 		}
