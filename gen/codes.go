@@ -619,22 +619,22 @@ func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 		plan.DecidesExit, "a value decides whether the loop goes on",
 		`
 A continue that depends on a value and skips device work needs the value at
-once, and so does a jump that ends an inner loop only from within a statement that
-stays as it is. Do the device work before it. What ends the loop itself can be
-decided later: see AG120.`,
+once, unless the device can choose (AG121), and so does a jump that ends an inner
+loop only from within a statement that stays as it is. Do the device work before
+it. What ends the loop itself can be decided later: see AG120.`,
 		`
 func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	for _, x := range xs {
 		if x.Sum().Item() > 1 {
 			continue
 		}
-		w = w.Add(x)
+		w = w.MatMul(x)
 	}
 	return w
 }`, `
 func F(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
 	for _, x := range xs {
-		w = w.Add(x)
+		w = w.MatMul(x)
 		if x.Sum().Item() > 1 {
 			continue
 		}

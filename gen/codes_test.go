@@ -77,20 +77,6 @@ func F(ids []int64) []int64 {
 	}
 	return ids
 }`},
-	{"AG221", "let the function begin with a variable of its own, as in now := last", `
-func F(net nn.Module, last int64) int64 {
-	for range 9 {
-		last = net.Forward(tensor.From([]int64{last}, 1, 1)).ArgMax().ItemInt()
-	}
-	return last
-}`, `
-func F(net nn.Module, last int64) int64 {
-	now := last
-	for range 9 {
-		now = net.Forward(tensor.From([]int64{now}, 1, 1)).ArgMax().ItemInt()
-	}
-	return now
-}`},
 	{"AG206", "write var mine []*tensor.Tensor before the loop, append to mine in the loop, and p.frames = append(p.frames, mine...) after it", `
 type plate struct {
 	u      *tensor.Tensor

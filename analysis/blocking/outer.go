@@ -355,7 +355,7 @@ func (c *Call) Steps() bool {
 		return c.Summary().Steps || c.anyArg(func(s *Summary) bool { return s.Steps }) || c.anyLit((*Call).Steps)
 	}
 	switch c.Callee.Name() {
-	case "Backward", "ZeroGrad", "SetRate", "Seed", "Restore", "Sync", "Swap", "Changing":
+	case "Backward", "ZeroGrad", "SetRate", "SetRateF64", "SetRates", "Seed", "Restore", "Sync", "Swap", "Changing":
 		return false
 	case "Set":
 		return strings.HasSuffix(c.API.Name, ".Param).Set") && !begins(c)

@@ -283,7 +283,7 @@ type runner struct {
 // report there.
 func (r *runner) run(path, step, reportTo string) (*process, error) {
 	r.cfg.Progress(fmt.Sprintf("%s: %s", r.device, step))
-	env := environment("ASYNCGEN_DEVICE="+r.device, "ASYNCGEN_REPORT="+reportTo, "ASYNCGEN_TRACE=") // a trace takes time
+	env := environment("ASYNCGEN_DEVICE="+r.device, "ASYNCGEN_REPORT="+reportTo, "ASYNCGEN_TRACE=")
 	dir, args := r.cfg.Dir, r.cfg.Args
 	if r.cfg.Bench != "" {
 		dir, args = r.testDir, r.cfg.benchArgs()

@@ -30,33 +30,48 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 			f, d, remarks = again, better, fewer
 		}
 	}
-	var forms []plan.Remark
+	type version struct {
+		f     *plan.Function
+		forms []plan.Remark
+	}
+	now, others := version{f, nil}, []version(nil)
 	for _, step := range asked.steps {
 		if step.form == nil {
 			continue
 		}
-		other, changed := step.form(f)
+		other, changed := step.form(now.f)
 		if other == nil {
 			continue
 		}
+		next := version{other, slices.Concat(now.forms, changed)}
 		if better, fewer := deferred(other, asked); better != nil && (waits(fewer) < waits(remarks) || d == nil && waits(fewer) == waits(remarks)) {
-			f, d, remarks, forms = other, better, fewer, append(forms, changed...)
+			now, d, remarks = next, better, fewer
+		} else {
+			others = append(others, next)
 		}
 	}
-	restated, applied, refused := numbers.Restate(f, asked.numbers())
-	left, all := waits(remarks), slices.Concat(forms, remarks, refused)
-	for again := true; ; again = false {
-		if restated != nil {
-			if better, fewer := deferred(restated, asked); better != nil && waits(fewer) < left {
-				d, left, all = better, waits(fewer), slices.Concat(forms, applied, fewer, refused)
-			}
-		}
-		prepared := numbers.Prepare(f)
-		if !again || left == 0 || prepared == nil {
-			return d, all
-		}
-		restated, applied, refused = numbers.Restate(prepared, asked.numbers())
+	var why []plan.Remark // numbers stay on the host
+	all, left := slices.Concat(now.forms, remarks), waits(remarks)
+	candidates := append([]version{now}, others...)
+	if prepared := numbers.Prepare(now.f); prepared != nil && left > 0 {
+		candidates = append(candidates, version{prepared, now.forms})
 	}
+	for _, v := range candidates {
+		if left == 0 {
+			break
+		}
+		restated, applied, refused := numbers.Restate(v.f, asked.numbers())
+		if why == nil {
+			why = refused
+		}
+		if restated == nil {
+			continue
+		}
+		if better, fewer := deferred(restated, asked); better != nil && waits(fewer) < left {
+			d, left, all, why = better, waits(fewer), slices.Concat(v.forms, applied, fewer, refused), []plan.Remark{}
+		}
+	}
+	return d, slices.Concat(all, why)
 }
 
 // waits is how many reads stay where they are by these remarks.

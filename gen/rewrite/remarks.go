@@ -151,7 +151,7 @@ func (a report) applied(window int) []plan.Remark {
 		add(Bound.Code, Bound.Name, a.loop.Node.Pos(), "the loop "+fmt.Sprintf(Bound.Does, window))
 	}
 	for _, u := range a.units {
-		if r, ok := a.now[u.Stmt]; ok && (len(u.Reads) > 0 || a.matters(u)) {
+		if r, ok := a.now[u.Stmt]; ok && (len(u.Reads) > 0 || a.matters(u) || r.read != nil && u.Effects.Waits == nil) {
 			rs = append(rs, a.refusal(u.Stmt, r))
 			continue
 		}

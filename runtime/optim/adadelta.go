@@ -41,7 +41,7 @@ func (o AdaDeltaOptions) next(u *update) *tensor.Tensor {
 	v := u.set(square, averageSquare, []float64{1 - o.Rho}, g)
 	direction := u.temp(delta.With(o.Eps).Of(u.present(change), v, g))
 	u.set(change, averageSquare, []float64{1 - o.Rho}, direction)
-	if u.scale == nil {
+	if u.isPlain() {
 		return u.x.AddScaled(direction, -u.rate)
 	}
 	return u.along(direction, 0)

@@ -74,7 +74,7 @@ func (o adamRule) next(u *update) *tensor.Tensor {
 	m := u.set(mean, average, []float64{share(o.Beta1, u.steps)}, g)
 	v := u.set(square, averageSquare, []float64{share(o.Beta2, u.steps)}, g)
 	switch {
-	case u.scale != nil:
+	case !u.isPlain():
 		return u.along(u.temp(ratio.With(o.Eps).Of(m, v)), decay)
 	case decay == 0:
 		return ratioStep.With(u.rate, o.Eps).Of(u.x, m, v)

@@ -63,7 +63,7 @@ type Optimizer struct {
 	parts  []*Optimizer // of Group; then there is nothing below but counts
 	params []*nn.Param
 	rule   rule
-	rate   float64
+	rate   tensor.F64
 	state  [slots][]tensor.Buffer // nil: the rule has no use for it; else one for each parameter
 	counts []int64                // how many Steps there were, and how many of them changed each parameter
 }
@@ -97,7 +97,7 @@ func newOptimizer(name string, params []*nn.Param, rate float64, r rule) *Optimi
 	if len(params) == 0 {
 		wrong(name, "there are no parameters to optimise: a module of one's own has those that nn.Params finds in its fields")
 	}
-	o := &Optimizer{rule: r, rate: rate, params: distinct(name, params)}
+	o := &Optimizer{rule: r, rate: tensor.Const(rate), params: distinct(name, params)}
 	for _, s := range r.uses() {
 		o.state[s] = make([]tensor.Buffer, len(o.params))
 	}
@@ -206,14 +206,32 @@ func (o *Optimizer) all() iter.Seq[*nn.Param] {
 }
 
 // Rate returns the learning rate, without what Schedule and Plateau make of it. That of a Group is the rate of
-// its first part.
+// its first part. Rate waits if the rate is a number that has not been computed yet: see [Optimizer.SetRateF64].
+//
+//asyncgen:api value f64=RateF64
+func (o *Optimizer) Rate() float64 { return o.RateF64().Item() }
+
+// RateF64 returns what Rate does, as a number that may not have been computed yet.
 //
 //asyncgen:api value
-func (o *Optimizer) Rate() float64 {
+func (o *Optimizer) RateF64() tensor.F64 {
 	if len(o.parts) > 0 {
-		return o.parts[0].Rate()
+		return o.parts[0].RateF64()
 	}
 	return o.rate
+}
+
+// Rates returns the learning rates of all parts of a Group, in order, and else the one rate.
+//
+//asyncgen:api value
+func (o *Optimizer) Rates() (all []tensor.F64) {
+	if len(o.parts) == 0 {
+		return []tensor.F64{o.rate}
+	}
+	for _, part := range o.parts {
+		all = append(all, part.Rates()...)
+	}
+	return all
 }
 
 // wrong panics with a [tensor.Mistake] about the function with the given name.
@@ -231,17 +249,57 @@ func mustRate(name string, rate float64) {
 // SetRate gives the optimiser another learning rate, from the next Step on; all parts of a Group get it. It panics with
 // a [tensor.Mistake] if that is negative, infinite or NaN.
 //
+//asyncgen:api mutate f64=SetRateF64
+func (o *Optimizer) SetRate(to float64) { o.SetRateF64(tensor.Const(to)) }
+
+// SetRateF64 is SetRate with a number that may not have been computed yet, so that nothing waits where the rate depends
+// on a loss:
+//
+//	now := loss.F64()
+//	rate = now.Lt(before).ChooseF64(rate, rate.Mul(tensor.Const(0.5)))
+//	opt.SetRateF64(rate)
+//
+// Steps have the bits of those with SetRate, and take a pass more over each parameter. A number that is not known yet
+// can't be refused at the call: nothing does if it is negative, infinite or NaN, unless the program calls
+// [Optimizer.CheckRate] when it knows the number.
+//
 //asyncgen:api mutate
-func (o *Optimizer) SetRate(to float64) {
-	mustRate("SetRate", to)
+func (o *Optimizer) SetRateF64(to tensor.F64) {
+	if v, ok := to.Known(); ok {
+		mustRate("SetRate", v)
+	}
 	for _, part := range o.parts {
-		part.SetRate(to)
+		part.SetRateF64(to)
 	}
 	if len(o.parts) == 0 {
 		tensor.Changing(rate{o})
 		o.rate = to
 	}
 }
+
+// SetRates gives the parts of a Group the learning rates that [Optimizer.Rates] has returned, and else the one rate.
+// [tensor.Either] calls it with an optimiser whose rate only one of its functions sets.
+//
+//asyncgen:api mutate
+func (o *Optimizer) SetRates(rates []tensor.F64) {
+	if n := len(o.Rates()); len(rates) != n {
+		wrong("SetRates", "%d rates, want %d", len(rates), n)
+	}
+	for _, part := range o.parts {
+		n := len(part.Rates())
+		part.SetRates(rates[:n])
+		rates = rates[n:]
+	}
+	if len(o.parts) == 0 {
+		tensor.Changing(rate{o})
+		o.rate = rates[0]
+	}
+}
+
+// CheckRate panics as SetRate does if parameters can't move by the rate. It does nothing else.
+//
+//asyncgen:api meta
+func (o *Optimizer) CheckRate(rate float64) { mustRate("SetRate", rate) }
 
 // Cells lists everything that Step or SetRate changes: the parameters, and the cells of [Optimizer.State].
 //
@@ -260,7 +318,8 @@ func (o *Optimizer) Cells() []tensor.Cell {
 // State is the sequence of what the optimiser remembers from step to step beside the parameters, with a name for each
 // cell. The names, and their order, depend only on how the optimiser was made.
 //
-//   - "rate" is the learning rate, a float64 tensor on the CPU.
+//   - "rate" is the learning rate, a float64 tensor of one element. It is on the CPU, unless SetRateF64 has set a number
+//     that has not been computed yet: then it is where that is computed.
 //   - "steps" counts Steps, an int64 tensor on the CPU: of all, then of those that changed each parameter.
 //   - "momentum.2", "mean.2" and "square.2" are buffers for the third parameter, of its shape; see [SGD], [Adam] and
 //     [RMSProp]. They are float32 for parameters of half types, and have no value before a Step has changed the
@@ -305,15 +364,22 @@ func (o *Optimizer) State() iter.Seq2[string, tensor.Cell] {
 // rate is the Cell of an optimiser's learning rate.
 type rate struct{ o *Optimizer }
 
-// Value implements tensor.Cell. The tensor is never pending.
+// Value implements tensor.Cell. The tensor is pending only if the rate is.
 //
 //go:noinline
-func (r rate) Value() *tensor.Tensor { return tensor.FromOn(device.CPU(), []float64{r.o.rate}) }
+func (r rate) Value() *tensor.Tensor {
+	if v, ok := r.o.rate.Known(); ok {
+		return tensor.FromOn(device.CPU(), []float64{v})
+	}
+	t := r.o.rate.As(tensor.Float64)
+	defer tensor.Dead(t)
+	return t.Reshape(1)
+}
 
-// Set implements tensor.Cell. It reads t, which doesn't wait if Value has made t.
+// Set implements tensor.Cell.
 //
 //go:noinline
-func (r rate) Set(t *tensor.Tensor) { r.o.rate = t.Item() }
+func (r rate) Set(t *tensor.Tensor) { r.o.rate = t.ItemF64() }
 
 // counts is a Cell of numbers that the host counts.
 type counts struct{ of *[]int64 }
@@ -377,13 +443,23 @@ func (o *Optimizer) step(factor float64, by *scale) {
 	for _, part := range o.parts {
 		part.step(factor, own)
 	}
+	rate := o.rate
+	if factor != 1 {
+		rate = rate.Mul(tensor.Const(factor))
+	}
+	known, isKnown := rate.Known()
+	var size *scale
+	if !isKnown {
+		size = &scale{[]*tensor.Tensor{rate.As(tensor.Float64)}}
+		defer size.dead()
+	}
 	for i, p := range o.params {
 		if g := p.Grad(); g != nil {
 			o.counts[1+i]++
 			v := p.Value()
 			mustKeepShape("Step", i, g, v)
-			u := update{o: o, i: i, x: wide(v.Detach()), g: wide(g), rate: factor * o.rate, steps: float64(o.counts[1+i])}
-			u.scale = own.like(u.x)
+			u := update{o: o, i: i, x: wide(v.Detach()), g: wide(g), rate: known, steps: float64(o.counts[1+i])}
+			u.scale, u.size = own.like(u.x), size.like(u.x)
 			y := o.rule.next(&u)
 			if dt := v.DType(); y.DType() != dt {
 				y = u.temp(y).As(dt)

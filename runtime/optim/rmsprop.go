@@ -57,14 +57,14 @@ func (o RMSPropOptions) next(u *update) *tensor.Tensor {
 	if o.Centered {
 		v = u.temp(variance.Of(v, u.set(mean, average, []float64{1 - o.Alpha}, g)))
 	}
-	if o.Momentum == 0 && u.scale == nil {
+	if o.Momentum == 0 && u.isPlain() {
 		return ratioStep.With(u.rate, o.Eps).Of(u.x, g, v)
 	}
 	direction := u.temp(ratio.With(o.Eps).Of(g, v))
 	if o.Momentum != 0 {
 		direction = u.set(momentum, fading, []float64{o.Momentum, 1}, direction)
 	}
-	if u.scale == nil {
+	if u.isPlain() {
 		return u.x.AddScaled(direction, -u.rate)
 	}
 	return u.along(direction, 0)

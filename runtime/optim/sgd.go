@@ -48,7 +48,7 @@ func (o SGDOptions) uses() []slot {
 func (o SGDOptions) next(u *update) *tensor.Tensor {
 	if o.Momentum == 0 {
 		switch {
-		case u.scale != nil:
+		case !u.isPlain():
 			return u.along(u.decayed(o.Decay), 0)
 		case o.Decay == 0:
 			return u.x.AddScaled(u.g, -u.rate) // rounds as x - rate*g does
@@ -67,11 +67,11 @@ func (o SGDOptions) next(u *update) *tensor.Tensor {
 		sum = u.set(momentum, fading, []float64{o.Momentum, weight}, g)
 	}
 	switch {
-	case o.Nesterov && u.scale == nil:
+	case o.Nesterov && u.isPlain():
 		return nesterov.With(u.rate, o.Momentum).Of(u.x, sum, g)
 	case o.Nesterov:
 		return u.along(u.temp(g.AddScaled(sum, o.Momentum)), 0)
-	case u.scale == nil:
+	case u.isPlain():
 		return u.x.AddScaled(sum, -u.rate)
 	}
 	return u.along(sum, 0)

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"iter"
+	"math"
 
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/runtime/nn"
@@ -14,6 +15,7 @@ type update struct {
 	i     int            // the number of the parameter
 	x, g  *tensor.Tensor // its value and its gradient
 	scale *tensor.Tensor // multiplies the rate; 0: the step changes nothing; nil: 1, and the step takes fewer passes
+	size  *tensor.Tensor // the rate, if it is not known yet; else nil
 	rate  float64
 	steps float64 // how many steps of this parameter there are with this one
 	temps []*tensor.Tensor
@@ -66,9 +68,20 @@ func (u *update) decayed(decay float64) *tensor.Tensor {
 	return u.temp(u.g.AddScaled(u.x, decay))
 }
 
-// along returns the parameter after a step against direction, and a decay of its own, with a scale.
+// isPlain reports whether the rate is known, and nothing multiplies it.
+func (u *update) isPlain() bool { return u.scale == nil && u.size == nil }
+
+// along returns the parameter after a step against direction, and a decay of its own, if it is not plain.
 func (u *update) along(direction *tensor.Tensor, decay float64) *tensor.Tensor {
-	return along.With(u.rate, decay).Of(u.x, direction, u.scale)
+	switch {
+	case u.size == nil:
+		return along.With(u.rate, decay).Of(u.x, direction, u.scale)
+	case u.scale != nil:
+		return alongBy.With(decay).Of(u.x, direction, u.temp(times.Of(u.size, u.scale)))
+	case decay != 0:
+		return alongBy.With(decay).Of(u.x, direction, u.size)
+	}
+	return descent.Of(u.x, direction, u.size)
 }
 
 // A pass computes the next value of its first operand, in one command. With a scale as one more operand, of one
@@ -107,7 +120,20 @@ var (
 		direction, scale, rate, decay := x[1], x[2], x[3], x[4]
 		return unlessZero(scale, against(x[0], decaying(x[0], direction, decay), kernel.Mul(rate, scale)), x[0])
 	})
+	// alongBy is along with rate*scale as one operand, of times.
+	alongBy = tensor.FuseScalars("step", 3, 1, func(x ...*kernel.Expr) *kernel.Expr {
+		direction, size, decay := x[1], x[2], x[3]
+		return kernel.Where(kernel.Eq(size, never(size)), x[0], against(x[0], decaying(x[0], direction, decay), size))
+	})
+	times = tensor.Fuse("rate", 2, func(x ...*kernel.Expr) *kernel.Expr {
+		return unlessZero(x[1], kernel.Mul(x[0], x[1]), never(x[0]))
+	})
+	// descent is x - rate*direction.
+	descent = tensor.Fuse("step", 3, func(x ...*kernel.Expr) *kernel.Expr { return against(x[0], x[1], x[2]) })
 )
+
+// never is what no rate is: it stands for that of a step that changes nothing.
+func never(x *kernel.Expr) *kernel.Expr { return kernel.Const(math.Inf(-1), x.DType()) }
 
 func towards(x, to, by *kernel.Expr) *kernel.Expr {
 	return kernel.Add(x, kernel.Mul(by, kernel.Sub(to, x)))

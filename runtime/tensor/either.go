@@ -9,15 +9,16 @@ import (
 
 // Either runs the function then if c is true, and the function otherwise if c is false; otherwise may be nil. It
 // does not wait for c. If c isn't known yet, Either runs both functions, and the device chooses between the values
-// that they assign to variables. vars are pointers to all these variables: *[*Tensor], *[F64] or *[I64].
+// that they assign to variables. vars are pointers to all these variables: *[*Tensor], *[F64] or *[I64]. If they set
+// the learning rate of an optimiser, that is one of vars, too.
 //
 //	norm := g.Norm().F64()
 //	tensor.Either(norm.Gt(tensor.Const(1)), func() {
 //		g = g.DivF64(norm)
 //	}, nil, &g)
 //
-// The functions must do nothing but compute and assign to variables, and must not fail: a failure on the side that
-// isn't taken would spoil the chosen value.
+// The functions must do nothing but compute, assign to variables and set learning rates, and must not fail: a failure
+// on the side that isn't taken would spoil the chosen value.
 //
 // Either waits for c after all, and runs one function alone, if a function panics, or if the device can't choose
 // between the tensors that they leave in a variable: tensors that differ in shape, element type or device, are not
@@ -69,9 +70,21 @@ func (c Cond) decides(then, otherwise func(), vars []any) bool {
 			*v = c.ChooseF64(x[i].(F64), y[i].(F64))
 		case *I64:
 			*v = c.chooseI64(x[i].(I64), y[i].(I64))
+		case rated:
+			rates := x[i].([]F64)
+			for k, y := range y[i].([]F64) {
+				rates[k] = c.ChooseF64(rates[k], y)
+			}
+			v.SetRates(rates)
 		}
 	}
 	return true
+}
+
+// A rated is an optimiser, which holds learning rates.
+type rated interface {
+	Rates() []F64
+	SetRates([]F64)
 }
 
 // outcome runs f and returns what vars hold then. It sets vars back to before. ok is false if f panics.
@@ -85,6 +98,8 @@ func outcome(f func(), vars, before []any) (after []any, ok bool) {
 				*v = before[i].(F64)
 			case *I64:
 				*v = before[i].(I64)
+			case rated:
+				v.SetRates(before[i].([]F64))
 			}
 		}
 		if !ok {
@@ -106,6 +121,8 @@ func values(vars []any) []any {
 			vs[i] = *v
 		case *I64:
 			vs[i] = *v
+		case rated:
+			vs[i] = v.Rates()
 		default:
 			panic(&Mistake{Op: "Either", Text: fmt.Sprintf("%s: %T", op.MistakeType, v)})
 		}

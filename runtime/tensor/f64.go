@@ -339,6 +339,20 @@ func (c Cond) Not() Cond {
 	return Cond{t: elementwise(op.Not, [2]float64{}, operands{c.t}, false)}
 }
 
+// I64 returns 1 if c is true, and 0 otherwise.
+//
+//asyncgen:api op batch
+//go:noinline
+func (c Cond) I64() I64 {
+	switch {
+	case c.t != nil:
+		return I64{t: structural(op.As, op.Attr{DType: Int64}, operands{c.t}, false)}
+	case c.v:
+		return ConstInt(1)
+	}
+	return I64{}
+}
+
 // Item returns whether c is true. It waits if that has not been computed yet.
 //
 //asyncgen:api read

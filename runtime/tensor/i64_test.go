@@ -87,15 +87,16 @@ func TestI64Comparisons(t *testing.T) {
 				y = intPair{x.later.Add(tensor.ConstInt(i % 2)), x.now + int64(i%2)}
 			}
 			for _, c := range []struct {
-				text      string
-				got, want bool
+				text string
+				got  tensor.Cond
+				want bool
 			}{
-				{"<", x.later.Lt(y.later).Item(), x.now < y.now}, {"<=", x.later.Le(y.later).Item(), x.now <= y.now},
-				{">", x.later.Gt(y.later).Item(), x.now > y.now}, {">=", x.later.Ge(y.later).Item(), x.now >= y.now},
-				{"==", x.later.Eq(y.later).Item(), x.now == y.now}, {"!=", x.later.Ne(y.later).Item(), x.now != y.now},
+				{"<", x.later.Lt(y.later), x.now < y.now}, {"<=", x.later.Le(y.later), x.now <= y.now},
+				{">", x.later.Gt(y.later), x.now > y.now}, {">=", x.later.Ge(y.later), x.now >= y.now},
+				{"==", x.later.Eq(y.later), x.now == y.now}, {"!=", x.later.Ne(y.later), x.now != y.now},
 			} {
-				if c.got != c.want {
-					t.Errorf("%d %s %d is %v", x.now, c.text, y.now, c.got)
+				if c.got.Item() != c.want || c.got.I64().ItemInt()+c.got.Not().I64().ItemInt() != 1 || (c.got.I64().ItemInt() == 1) != c.want {
+					t.Errorf("%d %s %d is %v, and %v as a number", x.now, c.text, y.now, c.got.Item(), c.got.I64())
 				}
 			}
 		}

@@ -449,12 +449,20 @@ func (f *frame) ofRow(x *rows, j *term) *term {
 func (f *frame) either(args []value) {
 	chosen := f.decide(f.term(args[0]))
 	var places []*place
+	rated := make(map[*term]bool) // optimisers
 	switch vs := args[3].(type) {
+	case *list: // nothing but optimisers
+		for _, t := range vs.mem.content.args {
+			rated[t] = true
+		}
 	case spread:
 		for _, v := range vs {
-			if r, ok := v.(*ref); ok {
-				places = append(places, &place{cell: r.cell, path: r.path})
-			} else {
+			switch v := v.(type) {
+			case *ref:
+				places = append(places, &place{cell: v.cell, path: v.path})
+			case *term:
+				rated[v] = true
+			default:
 				panic(stop{"a choice of what is not known"})
 			}
 		}
@@ -464,7 +472,7 @@ func (f *frame) either(args []value) {
 			f.apply(v, nil, nil)
 		}
 	}
-	before := f.readAll(places)
+	before, cells := f.readAll(places), f.run.cells
 	vain, kept := args[2], args[1]
 	if !chosen {
 		vain, kept = kept, vain
@@ -474,8 +482,18 @@ func (f *frame) either(args []value) {
 	side(vain)
 	f.run.raised, f.run.fails, f.run.also = raised, fails, also
 	others := f.readAll(places)
+	spoiled := f.contains(f.run.cells)
+	for t := f.run.cells; t != cells; t = t.args[0].args[2] { // back to what they were
+		if t.op != "changed" || t.args[0].op != setRate || !rated[t.args[0].args[0]] {
+			panic(stop{"a choice of what is not given back"})
+		}
+	}
+	f.run.cells = cells
 	f.writeAll(places, before)
 	side(kept)
+	if spoiled && !f.contains(f.run.cells) {
+		f.run.cells = f.ts.of("spoiled", f.run.cells)
+	}
 	for i, p := range places {
 		other, isTerm := others[i].(*term)
 		if !isTerm || others[i] == before[i] {
@@ -492,6 +510,9 @@ func (f *frame) either(args []value) {
 	}
 }
 
+// truth is the operator that makes a number of a condition: 1 if it is true, else 0.
+const truth = "truth"
+
 // number computes with numbers as Go does with those of the host.
 func (f *frame) number(fn *types.Func, t types.Type, ts []*term, e *ast.CallExpr) value {
 	kind := "float64"
@@ -507,6 +528,14 @@ func (f *frame) number(fn *types.Func, t types.Type, ts []*term, e *ast.CallExpr
 		return f.ts.of("-:"+kind, ts[0])
 	case "Not":
 		return f.ts.not(ts[0])
+	case "I64": // of a condition
+		switch {
+		case ts[0].isTrue():
+			return f.ts.int(1)
+		case ts[0].isFalse():
+			return f.ts.int(0)
+		}
+		return f.ts.of(truth, ts[0])
 	case "And":
 		return f.ts.binary(token.LAND, "bool", ts[0], ts[1])
 	case "Or":

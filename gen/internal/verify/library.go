@@ -2,6 +2,7 @@ package verify
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -34,6 +35,10 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 	}
 	switch api.Kind {
 	case tensorapi.Meta, tensorapi.Pure:
+		if name == checkRate {
+			f.mayBeNoRate(ts)
+			return nil
+		}
 		return f.ts.of(name, f.behind(ts, fn.Signature(), args)...)
 	case tensorapi.Host:
 		return f.filled(name, f.behind(ts, fn.Signature(), args))
@@ -58,10 +63,18 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 		if !usesCells {
 			ts = append(ts, f.cells)
 		}
-		t := f.operation(name, ts)
+		t := f.ts.of(name, ts...)
+		if name == setRate && !isLate { // which CheckRate panics about
+			f.mayBeNoRate(ts)
+		} else if name != setRate {
+			t = f.operation(name, ts)
+		}
 		f.run.cells = f.ts.of("changed", t)
 		return t
 	case tensorapi.Value:
+		if name == rate && f.cells.op == "changed" && f.cells.args[0].op == setRate && f.cells.args[0].args[0] == ts[0] {
+			return f.cells.args[0].args[1]
+		}
 		return f.ts.of(name, ts...)
 	case tensorapi.Read:
 		if results := fn.Signature().Results(); results.Len() == 0 || f.p.typeName(results.At(results.Len()-1).Type()) != "error" {
@@ -88,6 +101,21 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 	}
 	f.stop(e, "calls "+fn.FullName())
 	return nil
+}
+
+const (
+	optimizer = "(*" + load.RuntimePath + "/optim.Optimizer)."
+	rate      = optimizer + "Rate"
+	setRate   = optimizer + "SetRate"
+	checkRate = optimizer + "CheckRate"
+)
+
+// mayBeNoRate notes that the optimiser ts[0] may refuse the rate ts[1], unless that is a constant from 0 on, or a rate
+// that it has.
+func (f *frame) mayBeNoRate(ts []*term) {
+	if ts[1].op != rate && (ts[1].c == nil || constant.Sign(ts[1].c) < 0) {
+		f.mayFail("mistake", f.ts.of(setRate, ts[:2]...))
+	}
 }
 
 // filled is operation. Full without a shape is Scalar.

@@ -191,6 +191,12 @@ func (ts *terms) binary(op token.Token, kind string, x, y *term) *term {
 			return ts.bool(constant.Compare(x.c, op, y.c))
 		}
 	}
+	if (op == token.EQL || op == token.NEQ) && x.op == truth && y == ts.int(0) {
+		if op == token.EQL {
+			return ts.not(x.args[0])
+		}
+		return x.args[0]
+	}
 	switch op {
 	case token.LAND:
 		switch {

@@ -10,17 +10,27 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// arm returns why what the device runs on one side of a choice can't run though the program may not come to it, or nil.
-func (r *chooser) arm(list []ast.Stmt, c *choice, needs map[*types.Var]bool) *misfit {
+// arm returns why what the device runs on one side of the choice of can't run though the program may not come to it, or
+// nil.
+func (r *chooser) arm(of ast.Stmt, list []ast.Stmt, c *choice, needs map[*types.Var]bool) *misfit {
 	for _, s := range list {
 		if !c.device[s] {
+			continue
+		}
+		if _, ok := s.(*ast.IncDecStmt); ok {
+			continue // of a number
+		}
+		if _, set, ok := settingIn(r.f, s); ok {
+			if why := r.sets(set, of, needs); why != nil {
+				return why
+			}
 			continue
 		}
 		a, ok := s.(*ast.AssignStmt)
 		if !ok { // a choice, or an if, in it
 			inner, _ := sides(s)
 			for _, x := range inner {
-				if why := r.arm(x.body, c, needs); why != nil {
+				if why := r.arm(of, x.body, c, needs); why != nil {
 					return why
 				}
 			}
@@ -39,7 +49,7 @@ func (r *chooser) arm(list []ast.Stmt, c *choice, needs map[*types.Var]bool) *mi
 				if why := r.costsLittle(rhs); why != nil {
 					return why
 				}
-			case isFloat64(v.Type()) || isIndex(v.Type()) && r.numbers[v]:
+			case isScalar(v.Type()):
 				needs[v] = true
 				if why := r.fits(rhs, needs); why != nil {
 					return why
@@ -134,7 +144,7 @@ func (r *chooser) costsLittle(e ast.Expr) (why *misfit) {
 			no(n, "computes "+types.ExprString(n.(ast.Expr)))
 		case *ast.Ident:
 			v, ok := r.f.Info.Uses[n].(*types.Var)
-			if ok && (isFloat64(v.Type()) || isIndex(v.Type())) && r.valued(n, make(map[*types.Var]bool)) && !r.inSink(n) {
+			if ok && isScalar(v.Type()) && r.valued(n, make(map[*types.Var]bool)) && !r.inSink(n) {
 				no(n, "looks at "+v.Name())
 			}
 		case *ast.CallExpr:
@@ -166,8 +176,7 @@ func pathsOf(f *plan.Function, list []ast.Stmt, c *choice) [][]ast.Stmt {
 			continue
 		}
 		ways := [][]ast.Stmt{{s}}
-		if _, ok := s.(*ast.AssignStmt); !ok {
-			all, _ := sides(s)
+		if all, ok := sides(s); ok {
 			ways = nil
 			for _, x := range all {
 				ways = append(ways, pathsOf(f, x.body, c)...)
@@ -199,7 +208,10 @@ func madeOf(f *plan.Function, v *types.Var, list []ast.Stmt) map[string]ast.Expr
 		return map[string]ast.Expr{v.Name(): at}
 	}
 	for _, s := range list {
-		a := s.(*ast.AssignStmt)
+		a, ok := s.(*ast.AssignStmt)
+		if !ok {
+			continue // it makes no tensor
+		}
 		made := make([]map[string]ast.Expr, len(a.Rhs))
 		for i, rhs := range a.Rhs {
 			made[i] = make(map[string]ast.Expr)

@@ -55,17 +55,22 @@ type chooser struct {
 
 // A choice says what becomes of a statement, an if or a switch, by which the device chooses.
 type choice struct {
-	vars   []*types.Var          // what it chooses
-	device map[ast.Stmt]bool     // the statements of the sides that it runs
-	host   bool                  // there are others, which the host runs
-	first  bool                  // the device's come first; else after those of the host
-	copies map[*types.Var]string // of numbers that the conditions mention and that the device chooses first
+	vars    []*types.Var          // what it chooses
+	rated   []string              // and optimisers of which it chooses the rates
+	checked []string              // those of rated that may be given none
+	device  map[ast.Stmt]bool     // the statements of the sides that it runs
+	host    bool                  // there are others, which the host runs
+	first   bool                  // the device's come first; else after those of the host
+	copies  map[*types.Var]string // of numbers that the conditions mention and that the device chooses first
 }
 
 // pointers is the end of a call of Either that chooses as c says.
-func (c *choice) pointers() (text string) {
+func (r *restatement) pointers(c *choice) (text string) {
 	for _, v := range c.vars {
-		text += ", &" + v.Name()
+		text += ", &" + r.nameOf(v)
+	}
+	for _, of := range c.rated {
+		text += ", " + of
 	}
 	return text
 }
@@ -134,7 +139,7 @@ func (r *chooser) choice(s ast.Stmt, all []side) {
 func (r *chooser) chooses(s ast.Stmt, all []side, floats bool) (*choice, map[*types.Var]bool, *misfit) {
 	needs := make(map[*types.Var]bool)
 	c, why := r.divide(s, all, floats)
-	if why != nil || len(c.vars) == 0 || !slices.ContainsFunc(c.vars, r.matters) {
+	if why != nil || len(c.rated) == 0 && !slices.ContainsFunc(c.vars, r.matters) {
 		return nil, nil, why
 	}
 	for _, v := range c.vars {
@@ -142,7 +147,7 @@ func (r *chooser) chooses(s ast.Stmt, all []side, floats bool) (*choice, map[*ty
 		case r.inner[v] || !r.f.CanCopy(v):
 			return nil, nil, &misfit{plan.NoNumber, s.Pos(), "sets " + v.Name() + ", which a function literal or a pointer leads to", "assign to a local variable"}
 		case r.f.Analysis.API.IsTensor(v.Type()):
-		case isFloat64(v.Type()) || isIndex(v.Type()) && r.numbers[v]:
+		case isScalar(v.Type()):
 			needs[v] = true
 		default:
 			return nil, nil, otherType(v, s)
@@ -152,8 +157,11 @@ func (r *chooser) chooses(s ast.Stmt, all []side, floats bool) (*choice, map[*ty
 	why = r.condition(s, all, needs)
 	for _, x := range all {
 		if why == nil {
-			why = r.arm(x.body, c, needs)
+			why = r.arm(s, x.body, c, needs)
 		}
+	}
+	if why == nil {
+		why = r.setsTwice(all, c)
 	}
 	if why == nil {
 		why = r.variables(needs)

@@ -63,10 +63,23 @@ func (r *chooser) condition(s ast.Stmt, all []side, needs map[*types.Var]bool) *
 	return nil
 }
 
+// fitsBool is fits for e, a truth.
+func (r *finder) fitsBool(e ast.Expr, needs map[*types.Var]bool) *misfit {
+	if r.f.Info.Types[e].Value != nil {
+		return nil
+	}
+	return r.compares(e, true, needs)
+}
+
 // compares returns why e, a condition, has no form in numbers, or nil. It may read values itself if first says that it
 // is always evaluated.
-func (r *chooser) compares(e ast.Expr, first bool, needs map[*types.Var]bool) *misfit {
+func (r *finder) compares(e ast.Expr, first bool, needs map[*types.Var]bool) *misfit {
 	switch x := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if v, ok := r.f.Info.Uses[x].(*types.Var); ok && isBool(v.Type()) && r.isValued(x) {
+			needs[v] = true
+			return nil
+		}
 	case *ast.UnaryExpr:
 		if x.Op == token.NOT {
 			return r.compares(x.X, first, needs)
@@ -93,7 +106,7 @@ func (r *chooser) compares(e ast.Expr, first bool, needs map[*types.Var]bool) *m
 }
 
 // compared returns why x, an operand of the condition in, has no form as a number, or nil.
-func (r *chooser) compared(x, in ast.Expr, first bool, needs map[*types.Var]bool) *misfit {
+func (r *finder) compared(x, in ast.Expr, first bool, needs map[*types.Var]bool) *misfit {
 	if t := r.f.Info.TypeOf(x); !isFloat64(t) && !isIndex(t) && r.f.Info.Types[x].Value == nil || !first && len(itemsIn(r.f, x)) > 0 {
 		return notCompared(in)
 	}

@@ -46,6 +46,19 @@ func (r *chooser) share(s ast.Stmt, all []side, floats bool, c *choice) *misfit 
 	for _, x := range all {
 		for _, inner := range x.body {
 			switch n := inner.(type) {
+			case *ast.ExprStmt:
+				if _, s, ok := settingIn(r.f, n); ok {
+					c.device[n] = true
+					text := types.ExprString(s.rated)
+					if !slices.Contains(c.rated, text) {
+						c.rated = append(c.rated, text)
+					}
+					if !isRate(r.f.Info.Types[s.arg].Value) && !slices.Contains(c.checked, text) {
+						c.checked = append(c.checked, text)
+					}
+				}
+			case *ast.IncDecStmt:
+				c.device[n] = slices.ContainsFunc(assignedIn(r.f, n), func(v *types.Var) bool { return r.isForDevice(v, floats) })
 			case *ast.AssignStmt:
 				if !slices.ContainsFunc(assignedIn(r.f, n), func(v *types.Var) bool { return r.isForDevice(v, floats) }) {
 					continue

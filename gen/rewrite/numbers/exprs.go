@@ -15,6 +15,15 @@ import (
 
 func isFloat64(t types.Type) bool { return types.Identical(t, types.Typ[types.Float64]) }
 
+// isBool reports whether t is the type of truths. A number that may not have been computed yet stands for one: 0 if it
+// is false.
+func isBool(t types.Type) bool {
+	return t != nil && (types.Identical(t, types.Typ[types.Bool]) || types.Identical(t, types.Typ[types.UntypedBool]))
+}
+
+// isScalar reports whether variables of type t can become numbers.
+func isScalar(t types.Type) bool { return isFloat64(t) || isIndex(t) || isBool(t) }
+
 func isName(e ast.Expr) bool { _, ok := ast.Unparen(e).(*ast.Ident); return ok }
 
 func identOf(e ast.Expr) *ast.Ident {

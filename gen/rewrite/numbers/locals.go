@@ -11,9 +11,9 @@ import (
 
 // A definition gives a variable a value.
 type definition struct {
-	stmt  ast.Node    // *ast.AssignStmt or *ast.ValueSpec
-	op    token.Token // of op=; else ILLEGAL
-	value ast.Expr    // nil: a zero value, or one that has no expression of its own
+	stmt  ast.Node    // *ast.AssignStmt, *ast.IncDecStmt or *ast.ValueSpec; *ast.RangeStmt or *ast.Field
+	op    token.Token // of op=, ++ and --; else ILLEGAL
+	value ast.Expr    // nil: a zero value, 1 after ++ and --, or one that has no expression of its own
 	plain bool        // value is all that is assigned, or there is none because the variable is zero
 }
 
@@ -64,7 +64,11 @@ func newLocals(f *plan.Function) *locals {
 				define(name, d)
 			}
 		case *ast.IncDecStmt:
-			define(n.X, definition{stmt: n})
+			op := token.ADD
+			if n.Tok == token.DEC {
+				op = token.SUB
+			}
+			define(n.X, definition{stmt: n, op: op, plain: true})
 		case *ast.RangeStmt:
 			for _, e := range []ast.Expr{n.Key, n.Value} {
 				if e != nil {
@@ -99,6 +103,17 @@ func newLocals(f *plan.Function) *locals {
 		return true
 	})
 	return r
+}
+
+// returnsByName reports whether the function has a return without values.
+func (r *locals) returnsByName() (found bool) {
+	ast.Inspect(r.f.Decl.Body, func(n ast.Node) bool {
+		s, ok := n.(*ast.ReturnStmt)
+		found = found || ok && len(s.Results) == 0
+		_, isLit := n.(*ast.FuncLit)
+		return !found && !isLit
+	})
+	return found
 }
 
 // feeds reports whether an operation takes v, a float64, as a number, or something that is made of it.

@@ -21,7 +21,8 @@
 //     sinks.go, integers.go, rounding.go, sides.go.
 //   - restatement is what becomes of the function. It is filled by the next two, until neither finds more.
 //   - finder decides which operations take a number that stays on the device, and which variables become numbers for
-//     that: roundtrip.go, integers.go for numbers of rows, slices.go and lists.go for slices of numbers.
+//     that: roundtrip.go, integers.go for numbers of rows, rates.go for learning rates, slices.go and lists.go for
+//     slices of numbers.
 //   - chooser decides by which ifs and switches the device chooses: choices.go. Their conditions are in conditions.go,
 //     what the device may compute in vain in arms.go and failing.go, and what is left to the host in divided.go.
 //   - slices of numbers are in slices.go: L-BFGS keeps some from one iteration to the next.
@@ -54,7 +55,7 @@ type Part struct {
 // and on what does not. The function is nil if nothing does.
 func Restate(f *plan.Function, parts []*Part) (restated *plan.Function, applied, refused []plan.Remark) {
 	found := &restatement{locals: newLocals(f), names: plan.NewNames(f), numbers: make(map[*types.Var]bool), lists: make(map[*types.Var]*twin), parts: make(map[*types.Var]bool), sinks: make(map[*ast.CallExpr]sink),
-		named: make(map[*ast.CallExpr]string), stems: make(map[ast.Expr]string), before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[ast.Stmt]*choice)}
+		named: make(map[*ast.CallExpr]string), stems: make(map[ast.Expr]string), before: make(map[ast.Stmt][]ast.Expr), chosen: make(map[ast.Stmt]*choice), params: make(map[*types.Var]string)}
 	look := &chooser{finder: &finder{restatement: found, twins: make(map[*types.Var]*twin)}}
 	for n := -1; n != found.size(); { // what becomes a number for one thing may be of use to another
 		n = found.size()
@@ -67,6 +68,7 @@ func Restate(f *plan.Function, parts []*Part) (restated *plan.Function, applied,
 		return nil, nil, look.refused
 	}
 	write := &writer{restatement: found, copied: make(map[*ast.Ident]string)}
+	write.begin()
 	write.restate(f.Decl.Body)
 	write.forceReads()
 	restated, err := f.Restate(write.edits)
@@ -83,7 +85,7 @@ func Restate(f *plan.Function, parts []*Part) (restated *plan.Function, applied,
 type restatement struct {
 	*locals
 	names   *plan.Names
-	numbers map[*types.Var]bool      // local variables of type float64, []float64, int64 or int that become numbers
+	numbers map[*types.Var]bool      // local variables of type float64, int64, int, bool or []float64 that become ones
 	lists   map[*types.Var]*twin     // lists of integers that have a twin
 	parts   map[*types.Var]bool      // variables for parts of lists that become parts of twins
 	sinks   map[*ast.CallExpr]sink   // operations that take a number instead
@@ -92,6 +94,8 @@ type restatement struct {
 	before  map[ast.Stmt][]ast.Expr  // what comes before a statement: these, and sinks that may panic
 	chosen  map[ast.Stmt]*choice     // by which the device chooses
 	heads   map[ast.Stmt]*ast.IfStmt // definitions in the heads of ifs
+	rated   *bool                    // see setsRates
+	params  map[*types.Var]string    // the names of numbers that parameters, and results with names, become
 }
 
 // A misfit is why something has no form in numbers, and stays on the host.
@@ -129,6 +133,9 @@ func (r *restatement) valued(e ast.Node, seen map[*types.Var]bool) (found bool) 
 			if isBuiltin(r.f, n, "len") || isBuiltin(r.f, n, "cap") {
 				return false
 			}
+			if _, _, ok := rateOf(r.f, n); ok && r.setsRates() {
+				found = true
+			}
 			_, api, ok := r.f.Library(n)
 			if ok && !api.Waits() {
 				return false // what a tensor is made of is no value
@@ -138,15 +145,12 @@ func (r *restatement) valued(e ast.Node, seen map[*types.Var]bool) (found bool) 
 			if ok && r.numbers[v] {
 				found = true
 			}
-			if !ok || seen[v] || !isFloat64(v.Type()) && !isIndex(v.Type()) && !isFloats(v.Type()) && !isIntegers(v.Type()) {
+			if !ok || seen[v] || !isScalar(v.Type()) && !isFloats(v.Type()) && !isIntegers(v.Type()) {
 				break
 			}
 			seen[v] = true
-			for _, d := range r.stores[v] {
-				found = found || d.value != nil && r.valued(d.value, seen)
-			}
-			for _, d := range r.defs[v] {
-				found = found || d.value != nil && r.valued(d.value, seen)
+			for _, d := range slices.Concat(r.stores[v], r.defs[v]) {
+				found = found || d.value != nil && r.valued(d.value, seen) || r.depends(d, v, seen)
 			}
 		}
 		return !found
@@ -154,13 +158,35 @@ func (r *restatement) valued(e ast.Node, seen map[*types.Var]bool) (found bool) 
 	return found
 }
 
+// depends reports whether a value decides whether d gives v another value: v is declared outside of what it decides.
+func (r *restatement) depends(d definition, v *types.Var, seen map[*types.Var]bool) bool {
+	return r.decided(d.stmt, func(n ast.Node) bool { return v.Pos() < n.Pos() || n.End() <= v.Pos() }, seen)
+}
+
+// decided reports whether a value decides whether n runs, in one of the statements around it as far as those are in.
+func (r *restatement) decided(n ast.Node, in func(ast.Node) bool, seen map[*types.Var]bool) bool {
+	for n := r.f.Parent(n); n != nil && in(n); n = r.f.Parent(n) {
+		if s, ok := n.(ast.Stmt); ok {
+			if all, ok := sides(s); ok && r.decide(s, all, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // isValued reports whether e depends on a value that is read.
 func (r *restatement) isValued(e ast.Expr) bool { return r.valued(e, make(map[*types.Var]bool)) }
 
 // valuesDecide reports whether one of the conditions in s depends on a value that is read.
 func (r *restatement) valuesDecide(s ast.Stmt, all []side) bool {
+	return r.decide(s, all, make(map[*types.Var]bool))
+}
+
+func (r *restatement) decide(s ast.Stmt, all []side, seen map[*types.Var]bool) bool {
+	isValued := func(e ast.Expr) bool { return r.valued(e, seen) }
 	tag := tagOf(s)
-	return tag != nil && r.isValued(tag) || slices.ContainsFunc(all, func(x side) bool { return slices.ContainsFunc(x.when, r.isValued) })
+	return tag != nil && isValued(tag) || slices.ContainsFunc(all, func(x side) bool { return slices.ContainsFunc(x.when, isValued) })
 }
 
 // isTorn reports whether something that the head of a statement defines becomes a number, and the

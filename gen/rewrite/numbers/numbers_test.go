@@ -163,9 +163,29 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:    `n, k := x.Norm().Item(), w.Norm().Item(); if n > k { w = x }`,
 	becomes: `n, k := x.Norm().ItemF64(), w.Norm().ItemF64(); n.Item(); k.Item(); asyncrt.Either(n.Gt(k), func() { w = x }, nil, &w)`,
 }, {
+	name:    "an integer beside",
+	loop:    `n := x.Norm().Item(); k := 0; if n > rate { w, k = w.Neg(), 1 }; fmt.Println(k)`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); k := asyncrt.ConstInt(0); asyncrt.Either(n.Gt(asyncrt.Const(rate)), func() { w, k = w.Neg(), asyncrt.ConstInt(1) }, nil, &w, &k); fmt.Println(int(k.ItemInt()))`,
+}, {
 	name:  "another type",
-	loop:  `n := x.Norm().Item(); k := 0; if n > rate { w, k = w.Neg(), 1 }; _ = k`,
+	loop:  `n := x.Norm().Item(); k := ""; if n > rate { w, k = w.Neg(), "more" }; _ = k`,
 	stays: `it sets k, which is neither a tensor nor a float64`,
+}, {
+	name:    "truths",
+	loop:    `up, k := x.Norm().Item() > rate, false; if up && !k || k { w = w.Neg(); k = true }; fmt.Println(up, k)`,
+	becomes: `up, k := x.Norm().ItemF64().Gt(asyncrt.Const(rate)).I64(), asyncrt.ConstInt(0); up.ItemInt(); asyncrt.Either(up.Ne(asyncrt.ConstInt(0)).And(k.Ne(asyncrt.ConstInt(0)).Not()).Or(k.Ne(asyncrt.ConstInt(0))), func() { w = w.Neg(); k = asyncrt.ConstInt(1) }, nil, &w, &k); fmt.Println((up.ItemInt() != 0), (k.ItemInt() != 0))`,
+}, {
+	name:    "a truth of the host",
+	loop:    `more := len(xs) > 2; if x.Norm().Item() > rate { more = false }; if more { w = w.Neg() }`,
+	becomes: `more := asyncrt.ConstInt(len(xs)).Gt(asyncrt.ConstInt(2)).I64(); norm := x.Norm().ItemF64(); norm.Item(); asyncrt.Either(norm.Gt(asyncrt.Const(rate)), func() { more = asyncrt.ConstInt(0) }, nil, &more); asyncrt.Either(more.Ne(asyncrt.ConstInt(0)), func() { w = w.Neg() }, nil, &w)`,
+}, {
+	name:  "a truth that is no comparison of numbers",
+	loop:  `more := m == nil; if x.Norm().Item() > rate { more = false }; if more { w = w.Neg() }`,
+	stays: `it tests m == nil, which numbers have no form of`,
+}, {
+	name:    "a counter and a parameter",
+	loop:    `k := 0; if x.Norm().Item() > 1 { k++ } else { k-- }; if k > len(xs) { rate *= 0.5 }; w = w.MulScalar(rate)`,
+	becomes: `k := asyncrt.ConstInt(0); norm := x.Norm().ItemF64(); norm.Item(); asyncrt.Either(norm.Gt(asyncrt.Const(1)), func() { k = k.Add(asyncrt.ConstInt(1)) }, func() { k = k.Sub(asyncrt.ConstInt(1)) }, &k); asyncrt.Either(k.Gt(asyncrt.ConstInt(len(xs))), func() { rateNow = rateNow.Mul(asyncrt.Const(0.5)) }, nil, &rateNow); w = w.MulF64(rateNow)`,
 }, {
 	name: "nothing to gain",
 	loop: `fmt.Println(x.Norm().Item())`,

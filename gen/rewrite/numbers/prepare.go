@@ -4,22 +4,19 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
-	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
-// Prepare returns f with variables for what else could not become a number, or nil if there is nothing of the kind: a
-// parameter that values change, and a value that is kept in memory and handed to an operation as well.
+// Prepare returns f with variables for values that are kept in memory and handed to an operation as well: else they
+// could not become numbers. It returns nil if there is nothing of the kind.
 //
 //	col[i] = w.Dot(v).Item()               dot := w.Dot(v).Item(); col[i] = dot
 //	w = w.Sub(v.MulScalar(col[i]))         w = w.Sub(v.MulScalar(dot))
 func Prepare(f *plan.Function) *plan.Function {
 	p := &preparer{restatement: &restatement{locals: newLocals(f), names: plan.NewNames(f), numbers: make(map[*types.Var]bool)}}
-	p.parameters()
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
 		if s, ok := n.(ast.Stmt); ok && len(f.LoopsAround(s)) > 0 {
 			p.list(syntax.List(n))
@@ -51,35 +48,6 @@ type preparer struct {
 type stored struct {
 	stmt *ast.AssignStmt
 	name string
-}
-
-// parameters makes local variables of parameters that loops give values to.
-func (p *preparer) parameters() {
-	var mine, theirs []string
-	for _, field := range p.f.Decl.Type.Params.List {
-		for _, id := range field.Names {
-			v, ok := p.f.Info.Defs[id].(*types.Var)
-			if !ok || !isFloat64(v.Type()) && !isIndex(v.Type()) || p.inner[v] || !p.f.CanCopy(v) {
-				continue
-			}
-			if !slices.ContainsFunc(p.defs[v], func(d definition) bool {
-				return len(p.f.LoopsAround(d.stmt)) > 0 && (isFloat64(v.Type()) || d.value != nil && p.isValued(d.value))
-			}) {
-				continue
-			}
-			name := p.names.Unused(v.Name())
-			mine, theirs = append(mine, name), append(theirs, v.Name())
-			ast.Inspect(p.f.Decl.Body, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok && p.f.Info.ObjectOf(id) == v {
-					p.edits = append(p.edits, load.Edit{Pos: id.Pos(), End: id.End(), Text: name})
-				}
-				return true
-			})
-		}
-	}
-	if begin := p.f.Decl.Body.Lbrace + 1; len(mine) > 0 {
-		p.edits = append(p.edits, load.Edit{Pos: begin, End: begin, Text: " " + strings.Join(mine, ", ") + " := " + strings.Join(theirs, ", ") + ";"})
-	}
 }
 
 // list finds the statements in list that store a value of which an operation makes use before it may change.

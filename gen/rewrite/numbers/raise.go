@@ -12,9 +12,10 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
-// raise notes that s gives numbers values that it reads.
+// raise notes that s gives numbers values that it reads: truths everywhere, and others in loops.
 func (r *writer) raise(s ast.Stmt) {
-	if len(r.f.LoopsAround(s)) > 0 {
+	isTruth := func(v *types.Var) bool { return isBool(v.Type()) && r.numbers[v] }
+	if len(r.f.LoopsAround(s)) > 0 || slices.ContainsFunc(assignedIn(r.f, s), isTruth) {
 		r.raises = append(r.raises, s)
 	}
 }
@@ -26,7 +27,7 @@ func (r *writer) forceReads() {
 		var names []string
 		for _, v := range r.readInto(s) {
 			if !r.implied(s, v) {
-				names = append(names, v.Name()+look(v.Type()))
+				names = append(names, r.nameOf(v)+look(v.Type()))
 			}
 		}
 		if len(names) > 0 {

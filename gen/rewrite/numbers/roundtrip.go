@@ -53,7 +53,7 @@ type finder struct {
 // to be numbers for that.
 func (r *finder) choose() {
 	eachSink(r.f, func(call *ast.CallExpr, s sink) {
-		if r.sinks[call].arg != nil || !s.loop || !r.valued(s.arg, make(map[*types.Var]bool)) {
+		if r.sinks[call].arg != nil || !s.loop || !r.isGiven(s) {
 			return
 		}
 		needs := make(map[*types.Var]bool)
@@ -118,6 +118,9 @@ func (r *finder) refuse(e ast.Expr, why *misfit) {
 // fits returns why e, of type float64, int64 or int, has no form as a number, or nil; needs are the variables
 // that it takes to be numbers.
 func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
+	if isBool(r.f.Info.TypeOf(e)) {
+		return r.fitsBool(e, needs)
+	}
 	if !r.valued(e, make(map[*types.Var]bool)) {
 		return leaf(r.f, e)
 	}
@@ -170,6 +173,9 @@ func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 		if r.f.Info.Types[e.Fun].IsType() && isFloat64(r.f.Info.TypeOf(e.Args[0])) && isFloat64(r.f.Info.TypeOf(e)) {
 			return r.fits(e.Args[0], needs)
 		}
+		if _, _, ok := rateOf(r.f, e); ok {
+			return nil
+		}
 		_, arity, ok := function(r.f, e)
 		if !ok || len(e.Args) != arity {
 			return no
@@ -220,6 +226,7 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 	product := r.isProductVariable(v)
 	for _, d := range r.defs[v] {
 		switch s := d.stmt.(type) {
+		case *ast.IncDecStmt:
 		case *ast.AssignStmt:
 			if !d.plain || d.op != token.ILLEGAL && len(s.Lhs) != 1 {
 				return cannot(s.Pos(), "sets "+v.Name()+" together with others")
@@ -232,7 +239,13 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 				continue
 			}
 		case *ast.Field:
-			return &misfit{plan.NoNumber, s.Pos(), "gets " + v.Name() + " from its caller", "let the function begin with a variable of its own, as in now := " + v.Name() + ", and use that instead"}
+			if isBool(v.Type()) {
+				return cannot(s.Pos(), "takes or returns "+v.Name()+", which is no number")
+			}
+			if !slices.Contains(r.f.Decl.Type.Params.List, s) && r.returnsByName() {
+				return cannot(s.Pos(), "returns "+v.Name()+" by its name")
+			}
+			continue
 		default:
 			return cannot(s.Pos(), "sets "+v.Name()+" in a way that numbers have no form of")
 		}
@@ -241,7 +254,7 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 				return cannot(d.stmt.Pos(), "sets "+v.Name()+" in a way that numbers have no form of")
 			}
 			if d.op == token.ADD || d.op == token.SUB {
-				if r.isProduct(d.value, make(map[*types.Var]bool)) {
+				if d.value != nil && r.isProduct(d.value, make(map[*types.Var]bool)) {
 					return r.rounding(d.value)
 				}
 				if product {
@@ -249,7 +262,7 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 				}
 			}
 		}
-		if len(r.f.LoopsAround(d.stmt)) == 0 {
+		if d.value == nil || len(r.f.LoopsAround(d.stmt)) == 0 && !isBool(v.Type()) {
 			continue // computed as it is written
 		}
 		if s, ok := d.stmt.(ast.Stmt); ok && len(itemsIn(r.f, d.value)) > 0 && !inList(r.f, s) && r.heads[s] == nil {

@@ -20,6 +20,7 @@ type sink struct {
 	to    ast.Expr   // the index behind the last one; nil if there is but one
 	count int64      // how many there are then
 	stems []ast.Expr // what is evaluated before it, in order
+	rated ast.Expr   // the optimiser that gets a rate; nil for operations: see rates.go
 }
 
 // eachSink calls visit for every operation with a float64, or an index, that has a form with a number.
@@ -61,6 +62,9 @@ func sinkOf(f *plan.Function, call *ast.CallExpr) (s sink, ok bool) {
 		return s, true
 	}
 	if s, ok := filled(f, call); ok {
+		return s, true
+	}
+	if s, ok := setting(f, call); ok {
 		return s, true
 	}
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)

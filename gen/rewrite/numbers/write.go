@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -69,6 +70,8 @@ func (r *writer) restate(n ast.Node) {
 			}
 			defer lister{r}.follow(n)
 			return !r.assigns(n)
+		case *ast.IncDecStmt:
+			return !r.counts(n)
 		case *ast.ValueSpec:
 			return !r.declares(n)
 		case *ast.CallExpr:
@@ -78,6 +81,11 @@ func (r *writer) restate(n ast.Node) {
 			}
 			if t := r.counted(n); t != nil {
 				r.replace(n.Args[0].Pos(), n.Args[0].End(), t.name)
+				return false
+			}
+			if sel, form, ok := rateOf(r.f, n); ok && r.setsRates() && len(r.f.LoopsAround(n)) > 0 {
+				r.replace(sel.Sel.Pos(), sel.Sel.End(), form)
+				r.insert(n.End(), ".Item()")
 				return false
 			}
 			s, ok := r.sinks[n]
@@ -105,6 +113,9 @@ func (r *writer) restate(n ast.Node) {
 					r.restate(arg)
 				}
 			}
+			if s.rated != nil && !r.isChosen(s.stmt) && !isRate(r.f.Info.Types[s.arg].Value) {
+				r.insert(n.End(), "; "+check(types.ExprString(s.rated)))
+			}
 			return false
 		case *ast.IndexExpr:
 			if r.isElement(n) {
@@ -114,10 +125,13 @@ func (r *writer) restate(n ast.Node) {
 			}
 		case *ast.Ident:
 			if v, ok := r.isNumber(n); ok && r.f.Info.Uses[n] != nil && !isFloats(v.Type()) {
-				name := cmp.Or(r.copied[n], n.Name)
-				if types.Identical(v.Type(), types.Typ[types.Int]) {
+				name := cmp.Or(r.copied[n], r.nameOf(v))
+				switch {
+				case types.Identical(v.Type(), types.Typ[types.Int]):
 					r.replace(n.Pos(), n.End(), "int("+name+".ItemInt())")
-				} else {
+				case isBool(v.Type()):
+					r.replace(n.Pos(), n.End(), "("+name+".ItemInt() != 0)")
+				default:
 					r.replace(n.Pos(), n.End(), name+look(v.Type()))
 				}
 				r.looks = append(r.looks, n)
@@ -195,6 +209,7 @@ func (r *writer) assigns(n *ast.AssignStmt) bool {
 	if n.Tok != token.ASSIGN && n.Tok != token.DEFINE {
 		method, _ := tensorapi.NumberOperator((n.Tok - (token.ADD_ASSIGN - token.ADD)).String())
 		name := r.place(n.Lhs[0])
+		r.rename(n.Lhs[0])
 		r.replace(n.Lhs[0].End(), n.Rhs[0].Pos(), fmt.Sprintf(" = %s.%s(", name, method))
 		r.value(n, n.Rhs[0])
 		r.insert(n.Rhs[0].End(), ")")
@@ -207,6 +222,7 @@ func (r *writer) assigns(n *ast.AssignStmt) bool {
 		} else if _, index := element(r.f, lhs); index != nil {
 			r.restate(index)
 		}
+		r.rename(lhs)
 	}
 	for i, rhs := range n.Rhs {
 		if r.becomes(n.Lhs[i]) {
@@ -219,12 +235,52 @@ func (r *writer) assigns(n *ast.AssignStmt) bool {
 	return true
 }
 
+// counts makes the edits for s, which adds 1 to a number, or takes it off, and reports whether it does.
+func (r *writer) counts(s *ast.IncDecStmt) bool {
+	if !r.becomes(s.X) {
+		return false
+	}
+	method := "Add"
+	if s.Tok == token.DEC {
+		method = "Sub"
+	}
+	r.replace(s.Pos(), s.End(), fmt.Sprintf("%[1]s = %[1]s.%[2]s(%[3]s(1))", r.place(s.X), method, constOf(r.f.Info.TypeOf(s.X))))
+	return true
+}
+
+// begin makes numbers of parameters and results with names.
+func (r *writer) begin() {
+	fields := r.f.Decl.Type.Params.List
+	if r.f.Decl.Type.Results != nil {
+		fields = slices.Concat(fields, r.f.Decl.Type.Results.List)
+	}
+	for _, field := range fields {
+		for _, id := range field.Names {
+			if v, is := r.isNumber(id); is {
+				r.params[v] = r.names.Unused(v.Name() + "Now")
+				r.insert(r.f.Decl.Body.Lbrace+1, fmt.Sprintf(" %s := %s(%s); ", r.params[v], constOf(v.Type()), v.Name()))
+			}
+		}
+	}
+}
+
+// rename makes the edits for e if it is a parameter that becomes a number.
+func (r *writer) rename(e ast.Expr) {
+	if v, is := r.isNumber(e); is && r.params[v] != "" {
+		r.replace(e.Pos(), e.End(), r.params[v])
+	}
+}
+
+// nameOf is the name of v, a number.
+func (r *restatement) nameOf(v *types.Var) string { return cmp.Or(r.params[v], v.Name()) }
+
 // place returns the text of e, a number or an element of a slice of numbers.
 func (r *writer) place(e ast.Expr) string {
 	return r.text(e, func(e ast.Expr) {
 		if _, index := element(r.f, e); index != nil {
 			r.restate(index)
 		}
+		r.rename(e)
 	})
 }
 
@@ -265,7 +321,7 @@ func (r *writer) value(s ast.Node, e ast.Expr) {
 		r.slice(s, e)
 		return
 	}
-	if len(r.f.LoopsAround(s)) == 0 {
+	if len(r.f.LoopsAround(s)) == 0 && !isBool(r.f.Info.TypeOf(e)) {
 		r.known(e)
 		return
 	}
@@ -274,17 +330,31 @@ func (r *writer) value(s ast.Node, e ast.Expr) {
 
 // known makes e a number that is known.
 func (r *writer) known(e ast.Expr) {
-	name := ".Const("
-	if isIndex(r.f.Info.TypeOf(e)) {
-		name = ".ConstInt("
-	}
-	r.insert(e.Pos(), load.RestatedRuntime+name)
+	r.insert(e.Pos(), constOf(r.f.Info.TypeOf(e))+"(")
 	r.restate(e)
 	r.insert(e.End(), ")")
 }
 
+// truth makes e, a truth, a number.
+func (r *writer) truth(e ast.Expr) {
+	if v := r.f.Info.Types[e].Value; v != nil {
+		r.replace(e.Pos(), e.End(), load.RestatedRuntime+map[bool]string{false: ".ConstInt(0)", true: ".ConstInt(1)"}[constant.BoolVal(v)])
+		return
+	}
+	if _, is := r.isNumber(e); is {
+		r.rename(e)
+		return
+	}
+	r.comparison(e)
+	r.insert(e.End(), ".I64()")
+}
+
 // number makes e a number.
 func (r *writer) number(e ast.Expr) {
+	if isBool(r.f.Info.TypeOf(e)) {
+		r.truth(e)
+		return
+	}
 	if !r.valued(e, make(map[*types.Var]bool)) {
 		r.known(e)
 		return
@@ -302,6 +372,8 @@ func (r *writer) number(e ast.Expr) {
 		return
 	}
 	switch e := e.(type) {
+	case *ast.Ident:
+		r.rename(e)
 	case *ast.IndexExpr: // of a slice of numbers, or of a list
 		if isIntegers(r.f.Info.TypeOf(e.X)) {
 			if r.twinOf(e.X) == nil {
@@ -328,7 +400,9 @@ func (r *writer) number(e ast.Expr) {
 		r.number(e.Y)
 		r.insert(e.Y.End(), ")")
 	case *ast.CallExpr:
-		if x, ok := rounded(r.f, e); ok {
+		if sel, form, ok := rateOf(r.f, e); ok {
+			r.replace(sel.Sel.Pos(), sel.Sel.End(), form)
+		} else if x, ok := rounded(r.f, e); ok {
 			r.wrapped(e, x, ".Float32()")
 		} else if r.f.Info.Types[e.Fun].IsType() {
 			r.wrapped(e, e.Args[0], "")
@@ -386,6 +460,14 @@ func form(t types.Type) string {
 		return "F64"
 	}
 	return "I64"
+}
+
+// constOf is the function that makes a number in the place of t of one that is known.
+func constOf(t types.Type) string {
+	if isFloat64(t) {
+		return load.RestatedRuntime + ".Const"
+	}
+	return load.RestatedRuntime + ".ConstInt"
 }
 
 // look is the call that looks at a number in the place of t.

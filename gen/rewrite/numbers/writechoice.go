@@ -29,9 +29,11 @@ func (r *writer) restateChoice(s ast.Stmt, c *choice) {
 		r.restateDivided(s, c, begin, open, shut)
 		return
 	}
-	vars := c.pointers()
+	shut = r.checks(s, c) + shut
+	vars := r.pointers(c)
 	if n, ok := s.(*ast.SwitchStmt); ok {
 		r.restateCases(n, vars)
+		r.insert(s.End(), shut)
 		return
 	}
 	n := s.(*ast.IfStmt)
@@ -40,6 +42,27 @@ func (r *writer) restateChoice(s ast.Stmt, c *choice) {
 	if shut != "" {
 		r.insert(s.End(), shut)
 	}
+}
+
+// checks are the checks that follow the choice c of s, which is not a part of another one.
+func (r *writer) checks(s ast.Stmt, c *choice) (text string) {
+	if r.isChosen(s) {
+		return ""
+	}
+	for _, of := range c.checked {
+		text += "; " + check(of)
+	}
+	return text
+}
+
+// isChosen reports whether s is what the device runs on a side of a choice.
+func (r *writer) isChosen(s ast.Stmt) bool {
+	for _, c := range r.chosen {
+		if c.device[s] {
+			return true
+		}
+	}
+	return false
 }
 
 // restateArms makes the edits for the condition of s and for what follows it, in a call of Either that ends with vars.
@@ -91,6 +114,9 @@ func (r *writer) restateCases(s *ast.SwitchStmt, vars string) {
 // comparison makes e one of numbers.
 func (r *writer) comparison(e ast.Expr) {
 	switch x := e.(type) {
+	case *ast.Ident:
+		r.rename(e)
+		r.insert(e.End(), ".Ne("+load.RestatedRuntime+".ConstInt(0))")
 	case *ast.ParenExpr:
 		r.drop(e.Pos(), x.X.Pos())
 		r.comparison(x.X)
@@ -143,7 +169,7 @@ func (r *writer) whenText(s ast.Stmt, list []ast.Expr) string {
 // host has other work. What comes before it begins at begin with open, and shut is behind it.
 func (r *writer) restateDivided(s ast.Stmt, c *choice, begin token.Pos, open, shut string) {
 	all, _ := sides(s)
-	either := r.eitherText(s, all, c)
+	either := r.eitherText(s, all, c) + r.checks(s, c)
 	head := s.Pos()
 	if n, ok := s.(*ast.IfStmt); ok && n.Init != nil {
 		head = n.Cond.Pos()
@@ -152,7 +178,7 @@ func (r *writer) restateDivided(s ast.Stmt, c *choice, begin token.Pos, open, sh
 		for _, v := range c.vars {
 			if name := c.copies[v]; name != "" {
 				c.copies[v] = r.names.Unused(name)
-				open += c.copies[v] + " := " + v.Name() + "; "
+				open += c.copies[v] + " := " + r.nameOf(v) + "; "
 			}
 		}
 		open += either + "; "
@@ -242,7 +268,7 @@ func (r *writer) dropEmpty(s *ast.IfStmt, c *choice) {
 
 // eitherText is the call by which the device chooses between its statements on the given sides of s.
 func (r *writer) eitherText(s ast.Stmt, all []side, c *choice) string {
-	vars := c.pointers()
+	vars := r.pointers(c)
 	otherwise := "nil"
 	for _, x := range slices.Backward(all) {
 		var list []string

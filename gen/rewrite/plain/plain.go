@@ -27,6 +27,8 @@ import (
 //
 //	if y := x.Sum(); y.Item() > most {         to     { y := x.Sum(); if y.Item() > most {
 //
+//	} else if n++; n > most {                  to     } else { n++; if n > most {
+//
 // What comes after a continue is in the if then, so that it is known to run seldom, or by which value it is chosen.
 // Of an assignment one half may come later than the other. What a condition reads is computed at a place of its own.
 var Rewrite = &plan.Rewrite{
@@ -213,8 +215,22 @@ func (w *writer) splitIn(list []ast.Stmt) {
 	}
 }
 
-// condition takes the head of n apart: the tensor that it defines, and what it asks before it reads.
+// condition takes the head of n apart: what it does first, unless that defines numbers, the tensor that it defines, and
+// what it asks before it reads.
 func (w *writer) condition(n *ast.IfStmt) {
+	if n.Init != nil && !isDefinition(n.Init) {
+		w.edit(n.Pos(), n.Init.Pos(), "")
+		w.edit(n.Init.End(), n.Cond.Pos(), "; if ")
+		w.at = append(w.at, n)
+	}
+	for e, ok := n.Else.(*ast.IfStmt); ok; e, ok = e.Else.(*ast.IfStmt) {
+		if e.Init != nil {
+			w.edit(e.Pos(), e.Init.Pos(), "{ ")
+			w.edit(e.Init.End(), e.Cond.Pos(), "; if ")
+			w.edit(n.End(), n.End(), " }")
+			w.at = append(w.at, e)
+		}
+	}
 	if len(n.Body.List) > 0 && isContinue(n.Body.List[len(n.Body.List)-1]) {
 		return // see nest
 	}
@@ -238,6 +254,12 @@ func (w *writer) condition(n *ast.IfStmt) {
 		w.edit(n.End(), n.End(), closing)
 		w.at = append(w.at, n)
 	}
+}
+
+// isDefinition reports whether s is x := y.
+func isDefinition(s ast.Stmt) bool {
+	a, ok := s.(*ast.AssignStmt)
+	return ok && a.Tok == token.DEFINE
 }
 
 // definesTensor reports whether s defines one variable, a tensor.
