@@ -53,6 +53,7 @@ func commands() []command {
 		{"run", "[go flags] PACKAGE [args]", "go run, with rewritten sources", overlaid("run")},
 		{"build", "[go flags] [packages]", "go build, with rewritten sources", overlaid("build")},
 		{"test", "[go flags] [packages]", "go test, with rewritten sources", overlaid("test")},
+		{"trace", "[flags] FILE", "what a traced run waited for, line by line, and as a page for browsers", traceCommand},
 		{"explain", "[CODE]", "what a rule or a remark means, with examples", explain},
 		{"doctor", "", "devices that tensors can be computed on here, and why there are no others", doctor},
 		{"help", "[COMMAND]", "list the commands, or explain one", help},

@@ -70,8 +70,9 @@ const version = 1
 // maxLine is how long a line may be. Names are the longest part of it.
 const maxLine = 1 << 20
 
-// maxTime is the longest time that is exact in nanoseconds where numbers are floating point: 104 days.
-const maxTime = 1 << 53
+// maxTime is the longest time in nanoseconds: 26 days. Those who show a trace may count on sums and differences that are
+// exact in floating point.
+const maxTime = 1 << 51
 
 // Read reads a trace that a Writer has written. What lacks is its end only, be it in the middle of a line, is no error.
 func Read(r io.Reader) (*Trace, error) {
@@ -481,7 +482,7 @@ func (c *cursor) uint(bits int) uint64 {
 // micros reads a time in microseconds.
 func (c *cursor) micros() time.Duration {
 	x, err := strconv.ParseFloat(string(c.word()), 64)
-	if x *= 1000; err != nil || !(math.Abs(x) < maxTime/2) {
+	if x *= 1000; err != nil || !(math.Abs(x) < maxTime) {
 		c.fail()
 		return 0
 	}

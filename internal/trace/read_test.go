@@ -139,8 +139,7 @@ func TestReadChanged(t *testing.T) {
 		}
 		if tr, err := Read(bytes.NewReader(text)); err == nil {
 			v := tr.Verdict()
-			tr.Sentence(v, func(*Place) string { return "" })
-			tr.ShortFiles()
+			tr.Sentence(v, tr.ShortFiles(), unread)
 		}
 	}
 }
@@ -180,30 +179,37 @@ func TestVerdict(t *testing.T) {
 	if len(v.Lines) != 2 || v.Lines[0].Waits != 2 || v.Lines[0].Time != 35*us || v.Lines[0].Longest != 2 || v.Lines[1].Call != "Add" || v.Lines[1].Time != 7*us {
 		t.Errorf("%+v", v.Lines)
 	}
-	short := tr.ShortFiles()
-	line := func(p *Place) string { return fmt.Sprintf("%s:%d", short[p.File], p.Line) }
-	if got, want := tr.Sentence(v, line), "goroutine 1: 36 % of 98.0 µs blocked, the most of 2 that waited; 83 % of what all were in a/train.go:31"; got != want {
+	source := func(file string) []string {
+		if file == "/src/a/train.go" {
+			return append(make([]string, 30), "\ttotal += loss.Item() ")
+		}
+		return nil
+	}
+	if got, want := tr.Sentence(v, tr.ShortFiles(), source), "goroutine 1: 36 % of 98.0 µs blocked, the most of 2 that waited; 83 % of what all were in a/train.go:31: total += loss.Item()"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for _, c := range []struct{ events, want string }{
 		{"", "Nothing happened while this trace was written."},
 		{op(0, 50), "0 % of 50.0 µs blocked: no call waited."},
 		{op(0, 50) + wait(10, 50, 0), "0 % of 50.0 µs blocked"},
-		{op(0, 50) + wait(10, 50, 4), "8.0 % of 50.0 µs blocked; 100 % of that in :0"},
+		{op(0, 50) + wait(10, 50, 4), "8.0 % of 50.0 µs blocked; 100 % of that in a.go:9"},
 	} {
 		tr := read(t, head+c.events+"\n]\n")
-		if got := tr.Sentence(tr.Verdict(), func(p *Place) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }); got != c.want {
+		if got := tr.Sentence(tr.Verdict(), tr.ShortFiles(), unread); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
 }
+
+// unread is a source that can't be read.
+func unread(string) []string { return nil }
 
 func op(begin, end int) string {
 	return fmt.Sprintf(`,`+"\n"+`{"ph":"X","cat":"op","name":"Add","ts":%d,"dur":%d,"tid":2,"args":{"id":"1.1"}}`, begin, end-begin)
 }
 
 func wait(begin, end, idle int) string {
-	return fmt.Sprintf(`,`+"\n"+`{"ph":"X","cat":"wait","name":"Item","ts":%d,"dur":%d,"tid":1,"args":{"idle":%d,"at":":0"}}`, begin, end-begin, idle)
+	return fmt.Sprintf(`,`+"\n"+`{"ph":"X","cat":"wait","name":"Item","ts":%d,"dur":%d,"tid":1,"args":{"idle":%d,"at":"a.go:9"}}`, begin, end-begin, idle)
 }
 
 func TestShortFiles(t *testing.T) {

@@ -80,8 +80,8 @@ func (t *Trace) Verdict() Verdict {
 	return v
 }
 
-// Sentence is the verdict in words. line shows a line of the program.
-func (t *Trace) Sentence(v Verdict, line func(*Place) string) string {
+// Sentence is the verdict in words. short has the names of files, and source returns the lines of one; none: unknown.
+func (t *Trace) Sentence(v Verdict, short map[string]string, source func(file string) []string) string {
 	span := v.End - v.Begin
 	switch {
 	case len(t.Slices) == 0:
@@ -98,7 +98,19 @@ func (t *Trace) Sentence(v Verdict, line func(*Place) string) string {
 		if v.Goroutines > 1 {
 			that = "what all were"
 		}
-		text += fmt.Sprintf("; %s of %s in %s", Percent(top.Time, v.Total), that, line(top.At))
+		text += fmt.Sprintf("; %s of %s in %s", Percent(top.Time, v.Total), that, top.At.show(short, source))
+	}
+	return text
+}
+
+// show names a line of the program, with its text if that is known.
+func (p *Place) show(short map[string]string, source func(file string) []string) string {
+	if p == nil {
+		return "an unknown line"
+	}
+	text := short[p.File] + ":" + strconv.Itoa(p.Line)
+	if lines := source(p.File); 0 < p.Line && p.Line <= len(lines) {
+		text += ": " + strings.TrimSpace(lines[p.Line-1])
 	}
 	return text
 }
