@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -110,19 +109,17 @@ func writeVerdict(out io.Writer, t *trace.Trace, source func(file string) []stri
 	if len(v.Lines) == 0 {
 		return
 	}
-	var b bytes.Buffer
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "\nblocked\tshare\twaits\t  call\n")
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\n%9s\t%6s\t%8s\tcall\tline\tfunction\n", "blocked", "share", "waits")
 	rows := v.Lines[:min(len(v.Lines), maxLines)]
 	for _, line := range rows {
 		at, fn := "an unknown line", ""
 		if p := line.At; p != nil {
 			at, fn = fmt.Sprintf("%s:%d", short[p.File], p.Line), p.Func
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t  %s  %s  %s\n", trace.Time(line.Time), trace.Percent(line.Time, v.Total), line.Waits, line.Call, at, fn)
+		fmt.Fprintf(w, "%9s\t%6s\t%8d\t%s\t%s\t%s\n", trace.Time(line.Time), trace.Percent(line.Time, v.Total), line.Waits, line.Call, at, fn)
 	}
 	w.Flush()
-	out.Write(b.Bytes())
 	if n := len(v.Lines) - len(rows); n > 0 {
 		fmt.Fprintf(out, "and %d more lines, which the page has\n", n)
 	}

@@ -48,9 +48,9 @@ type Slice struct {
 	Row        int // in Trace.Rows
 	Begin, End time.Duration
 	Name       string
-	At         *Place // nil: unknown. Those of one line, function and file are the same
-	ID         ID     // of an Op; of what a Wait waits for
-	Enqueued   time.Duration
+	At         *Place        // nil: unknown. Those of one line, function and file are the same
+	ID         ID            // of an Op; of what a Wait waits for
+	Enqueued   time.Duration // of an Op; when it began if it is not known
 	Idle       time.Duration
 	Bytes      int64
 	Reads      [MaxReads]ID
@@ -69,6 +69,9 @@ const version = 1
 
 // maxLine is how long a line may be. Names are the longest part of it.
 const maxLine = 1 << 20
+
+// unknown is no time.
+const unknown = math.MinInt64
 
 // maxTime is the longest time in nanoseconds: 26 days. Those who show a trace may count on sums and differences that are
 // exact in floating point.
@@ -146,7 +149,7 @@ type fields struct {
 // line reads the event on one line. Kinds of events that it does not know it passes over.
 func (p *reader) line(line []byte) error {
 	p.ev = fields{}
-	p.ev.slice.Enqueued = -1
+	p.ev.slice.Enqueued = unknown
 	p.text = cursor{text: line}
 	p.text.object(p.onField)
 	ev, t := &p.ev, p.trace
@@ -191,7 +194,7 @@ func (p *reader) line(line []byte) error {
 		}
 		s.Row, s.Name, s.Begin, s.End = p.row(ev.tid), p.intern(ev.name), ev.begin, ev.begin+ev.dur
 		s.At = p.place(ev.at, ev.fn)
-		if s.Enqueued < 0 {
+		if s.Enqueued == unknown {
 			s.Enqueued = s.Begin
 		}
 		if len(t.Slices) == cap(t.Slices) {

@@ -42,8 +42,9 @@ func (t *Trace) Verdict() Verdict {
 	waited := make([]bool, len(t.Rows))
 	for i := range t.Slices {
 		s := &t.Slices[i]
-		v.Begin, v.End = min(v.Begin, s.Begin, s.Enqueued), max(v.End, s.End)
+		v.Begin, v.End = min(v.Begin, s.Begin), max(v.End, s.End)
 		if s.Kind == Op {
+			v.Begin = min(v.Begin, s.Enqueued)
 			continue
 		}
 		b := lines[line{s.At, s.Name}]

@@ -18,6 +18,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/internal/trace"
@@ -36,7 +37,7 @@ var (
 const First = "<!doctype html>\n<!-- asyncgen trace -->\n"
 
 // maxSlices is how many slices a page may have: browsers have limits on the length of a text.
-const maxSlices = 8 << 20
+var maxSlices = 8 << 20 // a variable for tests
 
 // contextLines is how many lines of a source are shown before and after one.
 const contextLines = 4
@@ -299,7 +300,11 @@ func columns(t *trace.Trace, order, at []int, names *table[string], places *tabl
 		s := &t.Slices[of]
 		put(begins, int64(s.Begin-last.Begin))
 		put(durations, int64(s.End-s.Begin))
-		put(enqueued, int64(s.Begin-s.Enqueued))
+		queued := time.Duration(0)
+		if s.Kind == trace.Op {
+			queued = s.Begin - s.Enqueued
+		}
+		put(enqueued, int64(queued))
 		put(idles, int64(s.Idle))
 		kind := int64(s.Kind)
 		if s.Skipped {

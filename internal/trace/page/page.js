@@ -3,7 +3,7 @@
 
 const $ = id => document.getElementById(id);
 const OP = 1, WAIT = 2, STALL = 3;
-const GUTTER = 150, RULER = 24, CURVE = 64, TRACK = 20, SPACE = 8; // in pixels
+const GUTTER = 190, RULER = 24, CURVE = 64, TRACK = 20, SPACE = 8; // in pixels
 let H;                             // the header of the data
 let B, D, Q, IDLE, KIND, SKIPPED, NAME, PLACE, RESULT, BYTES, STREAM, SEQ; // of each slice: begin, duration, how long it was in the queue, ...
 let FROM, REFS;                    // what slice i waits for: REFS[FROM[i]] to REFS[FROM[i+1]-1]; -1: it is not in the trace
@@ -28,6 +28,8 @@ function lower(from, to, reached) {
   return from;
 }
 
+const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+
 // time shows a duration with three digits, bytes a size.
 function time(ns) {
   let x = ns, unit = "ns";
@@ -48,7 +50,10 @@ function bytes(n) {
   return x.toFixed(x < 10 ? 2 : x < 100 ? 1 : 0) + " " + unit;
 }
 const percent = (part, whole) => { const x = 100 * part / Math.max(whole, 1); return x.toFixed(x < 9.95 && x !== 0 ? 1 : 0) + " %"; };
-const when = t => time(t - H.Begin);
+const when = t => { // with more digits
+  const ns = t - H.Begin, [unit, name] = UNITS.find(u => Math.abs(ns) >= u[0]) || UNITS[3];
+  return Number((ns / unit).toPrecision(8)) + " " + name;
+};
 const where = p => p ? H.Places[p].File + ":" + H.Places[p].Line : H.Places[0].File;
 
 // Reading.
@@ -84,7 +89,7 @@ async function load() {
   SUM = new Float64Array(n + 1);
   for (let i = 0; i < n; i++) SUM[i + 1] = SUM[i] + D[i];
   LANE = new Int32Array(n);
-  let y = 0;
+  let y = SPACE / 2;
   H.Lanes.forEach((lane, l) => {
     lane.y = y;
     for (const track of lane.Tracks) { track.y = y; y += TRACK; LANE.fill(l, track.From, track.To); }
@@ -102,7 +107,7 @@ const tOf = x => view.from + (x - GUTTER) / scale();
 
 function look(from, to) {
   const whole = Math.max(H.End - H.Begin, 1), span = clamp(to - from, Math.min(50, whole), whole * 1.04);
-  const middle = clamp((from + to) / 2, H.Begin - whole * 0.02 + span / 2, H.End + whole * 0.02 - span / 2);
+  const middle = clamp((from + to) / 2, H.Begin + span * 0.48, H.End - span * 0.48);
   view = {from: middle - span / 2, to: middle + span / 2};
   redraw();
 }
@@ -112,7 +117,7 @@ function zoom(factor, x = (width + GUTTER) / 2) {
   look(t - (t - view.from) * factor, t + (view.to - t) * factor);
 }
 const pan = share => look(view.from + share * (view.to - view.from), view.to + share * (view.to - view.from));
-const whole = () => look(H.Begin - 0.02 * (H.End - H.Begin), H.End + 0.02 * (H.End - H.Begin));
+const whole = () => look(-1e300, 1e300);
 const roomForLanes = () => height - RULER - CURVE;
 function scrollTo(y) { scroll = clamp(y, 0, Math.max(0, H.height - roomForLanes())); redraw(); }
 
@@ -188,7 +193,7 @@ function drawRuler() {
   let step = 10 ** Math.ceil(Math.log10(least));
   for (const part of [5, 2]) if (step / part >= least) { step /= part; break; }
   step = Math.max(step, 1);
-  const [unit, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(u => Math.max(Math.abs(view.to - H.Begin), span) >= u[0]) || [1, "ns"];
+  const [unit, name] = UNITS.find(u => Math.max(Math.abs(view.to - H.Begin), span) >= u[0]) || UNITS[3];
   const digits = Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9));
   pen.textAlign = "left";
   for (let k = Math.ceil((view.from - H.Begin) / step); k * step + H.Begin < view.to; k++) {
@@ -210,16 +215,14 @@ function drawLane(lane) {
     if (y < height - CURVE && y + TRACK > RULER) drawTrack(track, y);
   }
   pen.fillStyle = theme.back;
-  pen.fillRect(0, top, GUTTER, tall + SPACE);
+  pen.fillRect(0, top - SPACE / 2, GUTTER, tall + SPACE);
   pen.fillStyle = theme.line;
   pen.fillRect(0, top + tall + SPACE / 2, width, 1);
-  const busy = tall >= 2 * TRACK ? 0 : 1;
-  pen.textAlign = "left";
   pen.fillStyle = theme.text;
-  pen.fillText(fit(lane.Name, GUTTER - (busy ? 66 : 12)), 8, top + TRACK / 2);
+  pen.fillText(fit(lane.Name, GUTTER - 94), 8, top + TRACK / 2);
+  pen.textAlign = "right";
   pen.fillStyle = theme.dim;
-  if (busy) pen.textAlign = "right";
-  pen.fillText(lane.note, busy ? GUTTER - 8 : 8, top + TRACK / 2 + (busy ? 0 : TRACK));
+  pen.fillText(lane.note, GUTTER - 8, top + TRACK / 2);
   pen.textAlign = "left";
 }
 function fit(text, w) {
@@ -298,12 +301,12 @@ function drawPicked() {
     const r = REFS[k];
     if (r < 0) continue;
     const fromY = RULER + trackOf(r).y - scroll + TRACK / 2, toY = y + TRACK / 2;
-    const x1 = xOf(end(r)), x2 = isOp(picked) ? xOf(B[picked]) : xOf(end(picked));
+    const arc = fromY === toY ? 22 : 0, x1 = xOf(end(r)), x2 = isOp(picked) ? xOf(B[picked]) : xOf(end(picked));
     pen.strokeStyle = r === last ? theme.input : theme.idle;
     pen.lineWidth = r === last ? 2 : 1;
     pen.beginPath();
     pen.moveTo(x1, fromY);
-    pen.bezierCurveTo(x1 + 30, fromY, x2 - 30, toY, x2, toY);
+    pen.bezierCurveTo(x1 + 30, fromY - arc, x2 - 30, toY - arc, x2, toY);
     pen.stroke();
   }
   pen.restore();
@@ -319,9 +322,9 @@ function drawCurve() {
   const most = peak(from, to);
   pen.fillStyle = theme.memory;
   for (let i = from; i < to;) {
-    const x = Math.max(GUTTER, xOf(MT[i]));
+    const x = Math.round(Math.max(GUTTER, xOf(MT[i])));
     const until = Math.max(MT[i], view.from) + 1 / k, j = Math.max(i + 1, lower(i + 1, to, i => MT[i] >= until));
-    const right = j < MT.length ? Math.min(width, xOf(MT[j])) : Math.min(width, xOf(H.End)), h = most > 0 ? tall * peak(i, j) / most : 0;
+    const right = Math.round(Math.min(width, xOf(j < MT.length ? MT[j] : H.End))), h = most > 0 ? tall * peak(i, j) / most : 0;
     pen.fillRect(x, height - h, Math.max(1, right - x), h);
     i = j;
   }
@@ -397,7 +400,7 @@ const title = i => H.Names[NAME[i]] + (isOp(i) ? " " + STREAM[i] + "." + SEQ[i] 
 const linkOf = i => el("span", {}, link(i), " at " + where(PLACE[i]));
 
 function table(heads, rows) {
-  const shown = rows.slice(0, 200), t = el("table", {}, el("thead", {}, el("tr", {}, ...heads.map(h => el("th", {className: h[1] || "", scope: "col"}, h[0])))));
+  const shown = rows.slice(0, 200), t = el("table", {}, heads[0][0] && el("thead", {}, el("tr", {}, ...heads.map(h => el("th", {className: h[1] || "", scope: "col"}, h[0])))));
   t.append(el("tbody", {}, ...shown.map(row => el("tr", {}, ...row.map((cell, c) => el("td", {className: heads[c][1] || ""}, cell))))));
   return rows.length > shown.length ? el("div", {}, t, el("p", {className: "dim"}, `and ${rows.length - shown.length} more`)) : t;
 }
@@ -723,7 +726,11 @@ async function start() {
   const sums = totals(H.Begin, H.End);
   H.rank = new Int32Array(H.Names.length).fill(H.Names.length);
   sums.names.forEach((row, rank) => { H.rank[row[0]] = rank; });
-  H.Lanes.forEach((lane, l) => { lane.note = percent(sums.lanes[l], H.End - H.Begin) + " busy"; });
+  H.Lanes.forEach((lane, l) => {
+    const waits = lane.Tracks.filter(t => !t.IsOps), blocked = waits.reduce((sum, t) => sum + IDLE.subarray(t.From, t.To).reduce((a, b) => a + b, 0), 0);
+    lane.note = percent(waits.length ? blocked : sums.lanes[l], H.End - H.Begin) + (waits.length ? " blocked" : " busy");
+  });
+  document.querySelector("main").style.height = H.height + RULER + CURVE + 8 + "px";
   showTotals(sums);
   showLines();
   describe();
@@ -731,6 +738,8 @@ async function start() {
   width = canvas.clientWidth; height = canvas.clientHeight;
   whole();
   paint();
+  draw();
+  performance.mark("ready");
 }
 
 // ready is fulfilled when the page can be used.

@@ -1,0 +1,199 @@
+package page
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A browser is a Chromium that is told what to do through pipes, by the DevTools protocol
+// (chromedevtools.github.io/devtools-protocol): messages in JSON, each with a zero byte behind it.
+type browser struct {
+	t       testing.TB
+	to      io.Writer
+	from    *bufio.Reader
+	last    int
+	session string
+	console []string // errors and warnings
+}
+
+type message struct {
+	ID        int             `json:"id,omitempty"`
+	Method    string          `json:"method,omitempty"`
+	Params    json.RawMessage `json:"params,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	SessionID string          `json:"sessionId,omitempty"`
+	Error     *struct {
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+}
+
+// open opens a page of 1400 by 900 pixels in a browser; without one it skips the test.
+func open(t testing.TB, file string) *browser {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("pipes to a browser are not made on Windows")
+	}
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		t.Skip("there is no Chromium here to open the page in")
+	}
+	itsIn, to, err := os.Pipe()
+	from, itsOut, err2 := os.Pipe()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--no-first-run", "--user-data-dir="+t.TempDir())
+	cmd.ExtraFiles = []*os.File{itsIn, itsOut}
+	if err := cmd.Start(); err != nil {
+		t.Skip("Chromium does not start: ", err)
+	}
+	itsIn.Close()
+	itsOut.Close()
+	b := &browser{t: t, to: to, from: bufio.NewReaderSize(from, 1<<16)}
+	t.Cleanup(func() {
+		b.session = ""
+		b.call("Browser.close", "{}")
+		to.Close()
+		cmd.Wait()
+		from.Close()
+	})
+	var target struct{ TargetID string }
+	b.into(&target, "Target.createTarget", `{"url":"about:blank"}`)
+	var attached struct{ SessionID string }
+	b.into(&attached, "Target.attachToTarget", fmt.Sprintf(`{"targetId":%q,"flatten":true}`, target.TargetID))
+	b.session = attached.SessionID
+	for _, domain := range []string{"Runtime", "Log", "Page"} {
+		b.call(domain+".enable", "{}")
+	}
+	b.call("Emulation.setDeviceMetricsOverride", `{"width":1400,"height":900,"deviceScaleFactor":1,"mobile":false}`)
+	b.call("Page.navigate", fmt.Sprintf(`{"url":%q}`, "file://"+file))
+	for b.eval(`typeof ready`) != `"object"` {
+		time.Sleep(20 * time.Millisecond) // between two questions
+	}
+	b.eval(`ready.then(() => 1)`)
+	b.frame()
+	return b
+}
+
+// call asks for something and returns the answer.
+func (b *browser) call(method, params string) json.RawMessage {
+	b.t.Helper()
+	b.last++
+	text, err := json.Marshal(message{ID: b.last, Method: method, Params: json.RawMessage(params), SessionID: b.session})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := b.to.Write(append(text, 0)); err != nil {
+		b.t.Fatalf("the browser has gone: %v", err)
+	}
+	for {
+		text, err := b.from.ReadBytes(0)
+		if err != nil {
+			if method == "Browser.close" {
+				return nil
+			}
+			b.t.Fatalf("the browser has gone: %v", err)
+		}
+		var m message
+		if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
+			b.t.Fatal(err)
+		}
+		switch {
+		case m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded" || m.Method == "Runtime.consoleAPICalled":
+			b.console = append(b.console, string(m.Params))
+		case m.ID == b.last && m.Error != nil:
+			b.t.Fatalf("%s %s: %s", method, params, m.Error.Message)
+		case m.ID == b.last:
+			return m.Result
+		}
+	}
+}
+
+func (b *browser) into(result any, method, params string) {
+	b.t.Helper()
+	if err := json.Unmarshal(b.call(method, params), result); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// eval returns the value of an expression of the page as JSON. It waits for promises.
+func (b *browser) eval(expression string) string {
+	b.t.Helper()
+	params, err := json.Marshal(map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *json.RawMessage
+	}
+	b.into(&answer, "Runtime.evaluate", string(params))
+	if answer.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", expression, *answer.ExceptionDetails)
+	}
+	return string(answer.Result.Value)
+}
+
+// frame waits until the page is drawn.
+func (b *browser) frame() {
+	b.eval(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))`)
+}
+
+// mouse sends an event of the left button. modifiers: 8 is shift.
+func (b *browser) mouse(kind string, x, y, modifiers int) {
+	b.call("Input.dispatchMouseEvent", fmt.Sprintf(`{"type":%q,"x":%d,"y":%d,"button":"left","clickCount":1,"modifiers":%d,"buttons":1}`, kind, x, y, modifiers))
+}
+
+func (b *browser) click(x, y int) {
+	b.mouse("mousePressed", x, y, 0)
+	b.mouse("mouseReleased", x, y, 0)
+	b.frame()
+}
+
+func (b *browser) key(key string) {
+	text := ""
+	if len(key) == 1 {
+		text = fmt.Sprintf(`,"text":%q`, key)
+	}
+	b.call("Input.dispatchKeyEvent", fmt.Sprintf(`{"type":"keyDown","key":%q%s}`, key, text))
+	b.call("Input.dispatchKeyEvent", fmt.Sprintf(`{"type":"keyUp","key":%q}`, key))
+	b.frame()
+}
+
+// screenshot writes a picture.
+func (b *browser) screenshot(file string) {
+	var shot struct{ Data string }
+	b.into(&shot, "Page.captureScreenshot", `{"format":"png"}`)
+	data, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err == nil {
+		err = os.WriteFile(file, data, 0o666)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// quiet fails the test if the page has written to the console.
+func (b *browser) quiet() {
+	b.t.Helper()
+	if len(b.console) > 0 {
+		b.t.Errorf("the console of the browser has\n%s", strings.Join(b.console, "\n"))
+	}
+}
