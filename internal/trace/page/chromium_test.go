@@ -9,21 +9,24 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // A browser is a Chromium that is told what to do through pipes, by the DevTools protocol
 // (chromedevtools.github.io/devtools-protocol): messages in JSON, each with a zero byte behind it.
 type browser struct {
-	t       testing.TB
-	to      io.Writer
-	from    *bufio.Reader
-	last    int
-	session string
-	console []string // errors and warnings
+	t        testing.TB
+	to       io.Writer
+	from     *bufio.Reader
+	last     int
+	session  string
+	console  []string // errors and warnings
+	isLoaded bool     // the page, with all that it has
 }
 
 type message struct {
@@ -37,8 +40,8 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// open opens a page of 1400 by 900 pixels in a browser; without one it skips the test.
-func open(t testing.TB, file string) *browser {
+// start starts a browser with a window of 1400 by 900 pixels; without one it skips the test.
+func start(t testing.TB) *browser {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("pipes to a browser are not made on Windows")
@@ -58,7 +61,7 @@ func open(t testing.TB, file string) *browser {
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+	cmd := exec.Command(program, "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--no-first-run", "--user-data-dir="+t.TempDir())
 	cmd.ExtraFiles = []*os.File{itsIn, itsOut}
 	if err := cmd.Start(); err != nil {
@@ -68,10 +71,10 @@ func open(t testing.TB, file string) *browser {
 	itsOut.Close()
 	b := &browser{t: t, to: to, from: bufio.NewReaderSize(from, 1<<16)}
 	t.Cleanup(func() {
-		b.session = ""
-		b.call("Browser.close", "{}")
-		to.Close()
+		to.Write([]byte(`{"id":1,"method":"Browser.close"}` + "\x00"))
+		io.Copy(io.Discard, from) // until it has gone
 		cmd.Wait()
+		to.Close()
 		from.Close()
 	})
 	var target struct{ TargetID string }
@@ -83,13 +86,23 @@ func open(t testing.TB, file string) *browser {
 		b.call(domain+".enable", "{}")
 	}
 	b.call("Emulation.setDeviceMetricsOverride", `{"width":1400,"height":900,"deviceScaleFactor":1,"mobile":false}`)
+	return b
+}
+
+// open opens a page of a trace and waits until it can be used.
+func (b *browser) open(tr *trace.Trace, source func(string) []string) {
+	b.t.Helper()
+	file := filepath.Join(b.t.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte(write(b.t, tr, source)), 0o666); err != nil {
+		b.t.Fatal(err)
+	}
+	b.isLoaded = false
 	b.call("Page.navigate", fmt.Sprintf(`{"url":%q}`, "file://"+file))
-	for b.eval(`typeof ready`) != `"object"` {
-		time.Sleep(20 * time.Millisecond) // between two questions
+	for !b.isLoaded {
+		b.read()
 	}
 	b.eval(`ready.then(() => 1)`)
 	b.frame()
-	return b
 }
 
 // call asks for something and returns the answer.
@@ -104,26 +117,32 @@ func (b *browser) call(method, params string) json.RawMessage {
 		b.t.Fatalf("the browser has gone: %v", err)
 	}
 	for {
-		text, err := b.from.ReadBytes(0)
-		if err != nil {
-			if method == "Browser.close" {
-				return nil
-			}
-			b.t.Fatalf("the browser has gone: %v", err)
-		}
-		var m message
-		if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
-			b.t.Fatal(err)
-		}
-		switch {
-		case m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded" || m.Method == "Runtime.consoleAPICalled":
-			b.console = append(b.console, string(m.Params))
+		switch m := b.read(); {
 		case m.ID == b.last && m.Error != nil:
 			b.t.Fatalf("%s %s: %s", method, params, m.Error.Message)
 		case m.ID == b.last:
 			return m.Result
 		}
 	}
+}
+
+// read returns the next message of the browser.
+func (b *browser) read() (m message) {
+	b.t.Helper()
+	text, err := b.from.ReadBytes(0)
+	if err != nil {
+		b.t.Fatalf("the browser has gone: %v", err)
+	}
+	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
+		b.t.Fatal(err)
+	}
+	switch m.Method {
+	case "Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled":
+		b.console = append(b.console, string(m.Params))
+	case "Page.loadEventFired":
+		b.isLoaded = true
+	}
+	return m
 }
 
 func (b *browser) into(result any, method, params string) {

@@ -133,6 +133,7 @@ func encode(w io.Writer, t *trace.Trace, source func(file string) []string) erro
 	h := header{
 		Program: tensorapi.Visible(t.Program), Go: tensorapi.Visible(t.Go), IsCut: t.IsCut, Lost: t.Lost, Begin: int64(v.Begin), End: int64(v.End),
 		Verdict: tensorapi.Visible(t.Sentence(v, short, source)), Count: len(order), Refs: b.refs, Samples: len(t.Memory), Lanes: lanes,
+		Blocked: []blocked{},
 	}
 	for _, line := range v.Lines {
 		h.Blocked = append(h.Blocked, blocked{places.of(line.At), line.Waits, at[line.Longest], int64(line.Time), tensorapi.Visible(line.Call)})
@@ -191,8 +192,9 @@ func arrange(t *trace.Trace) (lanes []lane, order []int) {
 		return cmp.Or(a.Row-b.Row, isOp(a)-isOp(b), cmp.Compare(a.Begin, b.Begin), cmp.Compare(b.End, a.End), i-j)
 	})
 	sorted := make([]int, 0, len(order))
+	lanes = []lane{} // the script has no null
 	for _, row := range t.Rows {
-		lanes = append(lanes, lane{Name: tensorapi.Visible(row.Name), Kind: row.Kind})
+		lanes = append(lanes, lane{Name: tensorapi.Visible(row.Name), Kind: row.Kind, Tracks: []track{}})
 	}
 	for from := 0; from < len(order); {
 		first := &t.Slices[order[from]]

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -316,11 +314,8 @@ func TestCode(t *testing.T) {
 
 // TestBrowser uses the page as people do.
 func TestBrowser(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(write(t, example(), exampleSource)), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	b := open(t, file)
+	b := start(t)
+	b.open(example(), exampleSource)
 	has := func(what, expression string, want ...string) {
 		t.Helper()
 		var text string
@@ -416,19 +411,24 @@ func TestBrowser(t *testing.T) {
 // belowRuler is how far below the top of the timeline there are lanes, in pixels.
 const belowRuler = 40
 
-// TestHostile opens a page of hostile names: they are text.
+// TestHostile opens a page of hostile names, which are text, and pages of traces in which there is next to nothing.
 func TestHostile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(write(t, hostile(), hostileSource)), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	b := open(t, file)
+	b := start(t)
+	b.open(hostile(), hostileSource)
 	b.eval(`pick(1, true); search("script"); setRange(20000, 50000)`)
 	b.frame()
 	if got := b.eval(`[typeof hacked, document.querySelectorAll("img, b, footer script").length, $("selection").innerText.includes("<img src=x onerror=")]`); got != `["undefined",0,true]` {
 		t.Errorf("hostile names have done something: %s", got)
 	}
 	b.quiet()
+	for _, tr := range []*trace.Trace{{}, {Rows: []trace.Row{{}}, Slices: []trace.Slice{{Kind: trace.Op}}}, {Rows: []trace.Row{{}, {}}, Slices: []trace.Slice{{Kind: trace.Wait}}}} {
+		b.open(tr, unread)
+		for _, key := range []string{".", "j", "k", "g", "w", "s", "d", "0", "f", "r", "n", "t", "Escape"} {
+			b.key(key)
+		}
+		b.click(700, 200)
+		b.quiet()
+	}
 }
 
 // BenchmarkMillion opens a page of a million operations, then zooms and pans. It reports how long the page took until it
@@ -453,21 +453,19 @@ func BenchmarkMillion(b *testing.B) {
 			tr.Memory = append(tr.Memory, trace.Sample{At: begin, Bytes: rnd.Int64N(1e7)})
 		}
 	}
-	file := filepath.Join(b.TempDir(), "page.html")
-	start := time.Now()
+	began := time.Now()
 	text := write(b, tr, unread)
-	b.ReportMetric(time.Since(start).Seconds(), "s/writing")
-	b.ReportMetric(float64(len(text))/1e6, "MB/page")
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		b.Fatal(err)
-	}
+	writing := time.Since(began)
 	for b.Loop() {
-		br := open(b, file)
+		br := start(b)
+		br.open(tr, unread)
 		report := func(expression, unit string) {
 			var x float64
 			fmt.Sscan(br.eval(expression), &x)
 			b.ReportMetric(x, unit)
 		}
+		b.ReportMetric(writing.Seconds(), "s/writing")
+		b.ReportMetric(float64(len(text))/1e6, "MB/page")
 		report(`performance.getEntriesByName("ready")[0].startTime`, "ms/open")
 		const frames = `(async (step) => { const start = performance.now(); let drawing = 0;
 			for (let i = 0; i < 60; i++) { step(i); const t = performance.now(); draw(); drawing += performance.now() - t; await new Promise(done => requestAnimationFrame(done)); }
