@@ -25,7 +25,7 @@ func TestHostileArguments(t *testing.T) {
 	before := files(t, dir)
 	for _, command := range [][]string{
 		{}, {"generate"}, {"generate", "-check"}, {"generate", "-diff"}, {"vet"}, {"vet", "-fix"}, {"vet", "-json"}, {"vet", "-new-from=HEAD"},
-		{"compare"}, {"compare", "-bench=."}, {"run"}, {"build"}, {"test"}, {"explain"}, {"doctor"}, {"help"}, {"version"},
+		{"compare"}, {"compare", "-bench=."}, {"trace"}, {"run"}, {"build"}, {"test"}, {"explain"}, {"doctor"}, {"help"}, {"version"},
 	} {
 		for _, word := range []string{
 			"-toolexec=" + tool, "--toolexec=" + tool, "-exec=" + tool, "-vettool=" + tool, "-o=" + ran, "-overlay=" + tool, "-modfile=" + tool,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/internal/trace"
 	"github.com/asyncgen/asyncgen/internal/trace/page"
 )
@@ -46,13 +47,13 @@ func traceCommand(ctx context.Context, e *env, args []string) int {
 	if *out == "" {
 		*out = name + ".html"
 	}
-	t, err := readTrace(name)
-	if err != nil {
-		return e.trouble("trace: %v", err)
-	}
 	source := sources()
-	if err := writeTracePage(*out, t, source); err != nil {
-		return e.trouble("trace: %v", err)
+	t, err := readTrace(name)
+	if err == nil {
+		err = writeTracePage(*out, t, source)
+	}
+	if err != nil {
+		return e.trouble("trace: %s", tensorapi.Visible(err.Error())) // names of files may have several lines
 	}
 	writeVerdict(visible{e.stdout}, t, source)
 	fmt.Fprintf(visible{e.stdout}, "\nThe page is %s\n", *out)

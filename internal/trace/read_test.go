@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-const head = "[\n" + `{"ph":"M","name":"asyncgen","pid":1,"args":{"version":1,"go":"go1.26"}}`
+const start = "[\n" + `{"ph":"M","name":"asyncgen","pid":1,"args":{"version":1,"go":"go1.26"}}`
 
 // small is a trace of two goroutines, a worker and a device.
-const small = head + `,
+const small = start + `,
 {"ph":"M","name":"process_name","pid":1,"args":{"name":"/bin/train"}},
 {"ph":"M","name":"thread_name","pid":1,"tid":1073741826,"args":{"name":"sim:0"}},
 {"ph":"M","name":"thread_name","pid":1,"tid":22,"args":{"name":"worker of cpu"}},
@@ -106,19 +106,19 @@ func TestReadTrouble(t *testing.T) {
 		{`{"traceEvents":[]}`, "no trace"},
 		{"[\n]\n", "no trace of asyncgen"},
 		{"[\n" + `{"ph":"X","cat":"op","name":"a","ts":1,"dur":1}` + "\n]\n", "no trace of asyncgen"},
-		{strings.Replace(head, `"version":1`, `"version":2`, 1) + "\n]\n", "version 2"},
-		{head + ",\n" + `{"ph":"X"` + "\n]\n", "line 3: this is no event"},
-		{head + ",\nHello,\n" + `{"ph":"X"}` + "\n", "line 3: this is no event"},
-		{head + ",\n" + `{"ph":"X"} {}` + "\n]\n", "line 3: this is no event"},
-		{head + ",\n" + `{"ph":"X","ts":1e300}` + "\n]\n", "line 3: this is no event"},
-		{head + ",\n" + `{"ph":"X","ts":NaN}` + "\n]\n", "line 3: this is no event"},
-		{head + ",\n" + `{"ph":"X","tid":-1}` + "\n]\n", "line 3: this is no event"},
-		{head + ",\n" + `{"ph":"X","args":{"id":"1"}}` + "\n]\n", "line 3: this is no event"},
-		{head + ",\n" + `{"ph":"X","cat":"op","dur":-1}` + "\n]\n", "ends before it begins"},
-		{head + ",\n" + strings.Repeat("[", 100) + "\n]\n", "line 3: this is no event"},
-		{head + ",\n" + `{"ph":"X","x":` + strings.Repeat("[", 100) + "\n]\n", "line 3: this is no event"},
-		{head + ",\n" + strings.Repeat("x", maxLine) + "\n]\n", "line 3 is longer"},
-		{head + "\n]\nmore\n", "after the end"},
+		{strings.Replace(start, `"version":1`, `"version":2`, 1) + "\n]\n", "version 2"},
+		{start + ",\n" + `{"ph":"X"` + "\n]\n", "line 3: this is no event"},
+		{start + ",\nHello,\n" + `{"ph":"X"}` + "\n", "line 3: this is no event"},
+		{start + ",\n" + `{"ph":"X"} {}` + "\n]\n", "line 3: this is no event"},
+		{start + ",\n" + `{"ph":"X","ts":1e300}` + "\n]\n", "line 3: this is no event"},
+		{start + ",\n" + `{"ph":"X","ts":NaN}` + "\n]\n", "line 3: this is no event"},
+		{start + ",\n" + `{"ph":"X","tid":-1}` + "\n]\n", "line 3: this is no event"},
+		{start + ",\n" + `{"ph":"X","args":{"id":"1"}}` + "\n]\n", "line 3: this is no event"},
+		{start + ",\n" + `{"ph":"X","cat":"op","dur":-1}` + "\n]\n", "ends before it begins"},
+		{start + ",\n" + strings.Repeat("[", 100) + "\n]\n", "line 3: this is no event"},
+		{start + ",\n" + `{"ph":"X","x":` + strings.Repeat("[", 100) + "\n]\n", "line 3: this is no event"},
+		{start + ",\n" + strings.Repeat("x", maxLine) + "\n]\n", "line 3 is longer"},
+		{start + "\n]\nmore\n", "after the end"},
 	} {
 		if tr, err := Read(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.80q reads as %v, %v; want an error with %q", c.text, tr, err, c.want)
@@ -190,11 +190,11 @@ func TestVerdict(t *testing.T) {
 	}
 	for _, c := range []struct{ events, want string }{
 		{"", "Nothing happened while this trace was written."},
-		{op(0, 50), "0 % of 50.0 µs blocked: no call waited."},
-		{op(0, 50) + wait(10, 50, 0), "0 % of 50.0 µs blocked"},
-		{op(0, 50) + wait(10, 50, 4), "8.0 % of 50.0 µs blocked; 100 % of that in a.go:9"},
+		{opAt(0, 50), "0 % of 50.0 µs blocked: no call waited."},
+		{opAt(0, 50) + waitAt(10, 50, 0), "0 % of 50.0 µs blocked"},
+		{opAt(0, 50) + waitAt(10, 50, 4), "8.0 % of 50.0 µs blocked; 100 % of that in a.go:9"},
 	} {
-		tr := read(t, head+c.events+"\n]\n")
+		tr := read(t, start+c.events+"\n]\n")
 		if got := tr.Sentence(tr.Verdict(), tr.ShortFiles(), unread); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
@@ -204,11 +204,11 @@ func TestVerdict(t *testing.T) {
 // unread is a source that can't be read.
 func unread(string) []string { return nil }
 
-func op(begin, end int) string {
+func opAt(begin, end int) string {
 	return fmt.Sprintf(`,`+"\n"+`{"ph":"X","cat":"op","name":"Add","ts":%d,"dur":%d,"tid":2,"args":{"id":"1.1"}}`, begin, end-begin)
 }
 
-func wait(begin, end, idle int) string {
+func waitAt(begin, end, idle int) string {
 	return fmt.Sprintf(`,`+"\n"+`{"ph":"X","cat":"wait","name":"Item","ts":%d,"dur":%d,"tid":1,"args":{"idle":%d,"at":"a.go:9"}}`, begin, end-begin, idle)
 }
 

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/internal/trace/page"
+)
+
+// tracedRun is a trace of two waits. %s is the file of the program.
+const tracedRun = `[
+{"ph":"M","name":"asyncgen","pid":1,"args":{"version":1,"go":"go1.26"}},
+{"ph":"X","cat":"op","name":"Sum","ts":0,"dur":300,"pid":1,"tid":22,"args":{"id":"1.0","enqueued":0,"result":"float32[]","bytes":4,"at":"%[1]s:2","func":"main.main"}},
+{"ph":"X","cat":"wait","name":"Item","ts":10,"dur":490,"pid":1,"tid":1,"args":{"for":"1.0","idle":400,"at":"%[1]s:3","func":"main.main"}},
+{"ph":"X","cat":"wait","name":"Wait","ts":500,"dur":500,"pid":1,"tid":1,"args":{"idle":100,"at":"/nowhere/` + "\\u001b[31m" + `x.go:7","func":"x"}}
+]
+`
+
+func TestTrace(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("main.go", "package main\n\n\tprintln(x.Item())\n")
+	run := fmt.Sprintf(tracedRun, filepath.ToSlash(filepath.Join(here, "main.go")))
+	write("run.json", run)
+	const table = `50 % of 1.00 ms blocked; 80 % of that in main.go:3: println(x.Item())
+
+  blocked   share     waits  call  line                         function
+   400 µs    80 %         1  Item  main.go:3                    main.main
+   100 µs    20 %         1  Wait  /nowhere/\x1b[31mx.go:7      x
+
+The page is `
+	for _, c := range []struct {
+		args []string
+		page string
+	}{{[]string{"trace", "run.json"}, "run.json.html"}, {[]string{"trace", "-o", "other.html", "run.json"}, "other.html"}, {[]string{"trace", "run.json"}, "run.json.html"}} {
+		stdout, stderr, code := asyncgen(t, c.args...)
+		if want := table + c.page + "\n"; code != exitOK || stderr != "" || strings.Join(strings.Fields(stdout), " ") != strings.Join(strings.Fields(want), " ") {
+			t.Errorf("%q exits with %d and prints\n%s%s\nwant\n%s", c.args, code, stdout, stderr, want)
+		}
+		if text, err := os.ReadFile(c.page); err != nil || !strings.HasPrefix(string(text), page.First) || !strings.HasSuffix(string(text), "</html>\n") {
+			t.Errorf("%s: %v\n%.100s", c.page, err, text)
+		}
+	}
+
+	write("cut.json", run[:len(run)-20])
+	if stdout, _, code := asyncgen(t, "trace", "cut.json"); code != exitOK || !strings.Contains(stdout, "The trace has no end") || !strings.HasPrefix(stdout, "80 % of 500 µs blocked; 100 %") {
+		t.Errorf("a trace without its end: exit code %d\n%s", code, stdout)
+	}
+
+	write("notes.html", "my notes")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"trace"}, "which file?"},
+		{[]string{"trace", "a", "b"}, "which file?"},
+		{[]string{"trace", "absent.json"}, "no such file"},
+		{[]string{"trace", "main.go"}, "main.go: this is no trace"},
+		{[]string{"trace", "."}, "is a directory"},
+		{[]string{"trace", "-o", "notes.html", "run.json"}, "notes.html has something else in it than a page of a trace, and stays as it is"},
+		{[]string{"trace", "-o", "run.json", "run.json"}, "stays as it is"},
+		{[]string{"trace", "-o", "absent/page.html", "run.json"}, "no such file"},
+	} {
+		if message := oneLine(t, exitTrouble, c.args...); !strings.Contains(message, c.want) {
+			t.Errorf("asyncgen %q: %q, want a message with %q", c.args, message, c.want)
+		}
+	}
+	if text, err := os.ReadFile("notes.html"); err != nil || string(text) != "my notes" {
+		t.Errorf("%v: %q", err, text)
+	}
+}
+
+// TestTraceSources asks for lines of files that a trace may name. Only sources are read.
+func TestTraceSources(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, text string
+		want       int
+	}{
+		{"main.go", "a\r\nb\n", 3}, {"secret", "a\nb\n", 0}, {"secret.txt", "a\nb\n", 0}, {"folder.go/x.go", "", 1}, {"long.go", strings.Repeat("\n", maxSource+1), 0},
+	} {
+		file := filepath.Join(dir, c.name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if lines := sources()(file); len(lines) != c.want || c.want > 1 && lines[0] != "a" {
+			t.Errorf("%s: %q", c.name, lines)
+		}
+	}
+	t.Chdir(dir)
+	for _, name := range []string{"main.go", "./main.go", "", filepath.Join(dir, "folder.go"), os.DevNull, filepath.Join(dir, "absent.go")} {
+		if lines := sources()(name); lines != nil {
+			t.Errorf("%s: %q", name, lines)
+		}
+	}
+}
