@@ -31,6 +31,8 @@ internal/bubble:
 
 # The engine writes traces, and the command reads them.
 internal/trace:
+# Names and lines of programs are shown as messages of the command show them.
+internal/trace/page: internal/trace analysis/tensorapi
 
 # Devices, lowest first. They know nothing of tensors.
 device:            internal/bubble
@@ -113,7 +115,7 @@ gen/overlay:       gen
 gen/compare:       gen gen/overlay device/report analysis/tensorapi
 # The generated pages of the docs are written by a program of their own.
 internal/docpages: analysis gen
-cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/lint analysis/blocking analysis/tensorapi device
+cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/lint analysis/blocking analysis/tensorapi device internal/trace internal/trace/page
 cmd/e2e:
 `
 

@@ -73,8 +73,7 @@ const maxLine = 1 << 20
 // unknown is no time.
 const unknown = math.MinInt64
 
-// maxTime is the longest time in nanoseconds: 26 days. Those who show a trace may count on sums and differences that are
-// exact in floating point.
+// maxTime is the longest time in nanoseconds: 26 days. Sums and differences of a few are exact in floating point.
 const maxTime = 1 << 51
 
 // Read reads a trace that a Writer has written. What lacks is its end only, be it in the middle of a line, is no error.
@@ -424,7 +423,7 @@ func (c *cursor) string() []byte {
 	return nil
 }
 
-// unescape returns a string with its escape sequences replaced: those of JSON or, for characters that don't print, of Go.
+// unescape replaces the escape sequences of a string: those of JSON or, for characters that don't print, of Go.
 func unescape(s []byte) []byte {
 	quoted := slices.Concat([]byte{'"'}, s, []byte{'"'})
 	var text string

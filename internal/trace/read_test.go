@@ -185,7 +185,7 @@ func TestVerdict(t *testing.T) {
 		}
 		return nil
 	}
-	if got, want := tr.Sentence(v, tr.ShortFiles(), source), "goroutine 1: 36 % of 98.0 µs blocked, the most of 2 that waited; 83 % of what all were in a/train.go:31: total += loss.Item()"; got != want {
+	if got, want := tr.Sentence(v, tr.ShortFiles(), source), "goroutine 1: 36 % of 98.0 µs blocked, the most of 2 that waited; 83 % of all blocked time in a/train.go:31: total += loss.Item()"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for _, c := range []struct{ events, want string }{

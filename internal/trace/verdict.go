@@ -97,7 +97,7 @@ func (t *Trace) Sentence(v Verdict, short map[string]string, source func(file st
 	if top := v.Lines[0]; v.Total > 0 {
 		that := "that"
 		if v.Goroutines > 1 {
-			that = "what all were"
+			that = "all blocked time"
 		}
 		text += fmt.Sprintf("; %s of %s in %s", Percent(top.Time, v.Total), that, top.At.show(short, source))
 	}

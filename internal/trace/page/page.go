@@ -1,8 +1,8 @@
-// Package page makes of a trace one page for browsers, which opens as a file: lanes of slices over time, what each slice
-// waited for, where the program was blocked. It loads nothing and runs nothing but its own script.
+// Package page makes of a trace one page for browsers, which opens as a file: lanes of slices over time, what each
+// slice waited for, where the program was blocked. It loads nothing, and runs nothing but its own script.
 //
-// What a trace says is data in the page, not markup: compressed, in letters and digits only. The script puts it in place
-// as text. So names and lines of a program can't become markup or script, and a policy in the page forbids all others.
+// What a trace says is data in the page, compressed, in letters and digits. The script shows it as text. So names and
+// lines of a program can't become markup or script, and a policy in the page forbids all other scripts.
 package page
 
 import (
@@ -256,7 +256,8 @@ type encoded struct {
 	refs    int
 }
 
-// The columns, in the order in which the script reads them. Times and sequence numbers are differences to the one before.
+// The columns, in the order in which the script reads them. Begins, sequence numbers and times of samples are
+// differences to the one before.
 const (
 	begins = iota
 	durations

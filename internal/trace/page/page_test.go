@@ -32,8 +32,8 @@ func write(t testing.TB, tr *trace.Trace, source func(string) []string) string {
 
 const us = time.Microsecond
 
-// example is a program of one goroutine and a device: two products, a wait for the second, which is late as it reads the
-// first, and a product that is enqueued after the wait.
+// example is a program of one goroutine and a device: a product, a sum that reads it, a wait for the sum, and a product
+// that is enqueued after the wait.
 func example() *trace.Trace {
 	read, compute := &trace.Place{File: "/src/train.go", Func: "main.train", Line: 3}, &trace.Place{File: "/src/train.go", Func: "main.train", Line: 2}
 	return &trace.Trace{
@@ -182,7 +182,7 @@ func TestExactly(t *testing.T) {
 	}
 }
 
-// testReferences checks what the slices of a page refer to: operations have IDs of their own, and waits are told by times.
+// testReferences checks what the slices of a page refer to. It knows a slice by its times and its ID.
 func testReferences(t *testing.T, tr *trace.Trace, c [columnCount][]int64) {
 	type key struct{ begin, end, seq int64 }
 	want := map[key][]uint64{}
@@ -268,7 +268,7 @@ func TestMarkup(t *testing.T) {
 	}
 }
 
-// TestPolicy checks that the page allows its own style and script only, and that the script puts no text in place as markup.
+// TestPolicy checks that the page allows its own style and script only, and that the script makes no markup of texts.
 func TestPolicy(t *testing.T) {
 	page := write(t, example(), exampleSource)
 	policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
@@ -431,8 +431,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// BenchmarkMillion opens a page of a million operations, then zooms and pans. It reports how long the page took until it
-// could be used, and how many frames were drawn a second.
+// BenchmarkMillion opens a page of a million operations, then zooms and pans. It reports when the page could be used,
+// and how many frames a second it shows.
 func BenchmarkMillion(b *testing.B) {
 	const n = 1_000_000
 	tr := &trace.Trace{Program: "million"}
