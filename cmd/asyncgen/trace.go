@@ -102,7 +102,7 @@ func writeVerdict(out io.Writer, t *trace.Trace, source func(file string) []stri
 	v, short := t.Verdict(), shortNames(t)
 	fmt.Fprintln(out, t.Sentence(v, short, source))
 	if t.IsCut {
-		fmt.Fprintln(out, "The trace has no end: the program was stopped, or runs still.")
+		fmt.Fprintln(out, "The last moments may be missing: the program did not end the trace.")
 	}
 	if t.Lost > 0 {
 		fmt.Fprintf(out, "%d events are lost: they came too fast to be written.\n", t.Lost)
@@ -114,7 +114,7 @@ func writeVerdict(out io.Writer, t *trace.Trace, source func(file string) []stri
 	fmt.Fprintf(w, "\n%9s\t%6s\t%8s\tcall\tline\tfunction\n", "blocked", "share", "waits")
 	rows := v.Lines[:min(len(v.Lines), maxLines)]
 	for _, line := range rows {
-		at, fn := "an unknown line", ""
+		at, fn := "an unknown place", ""
 		if p := line.At; p != nil {
 			at, fn = fmt.Sprintf("%s:%d", short[p.File], p.Line), p.Func
 		}

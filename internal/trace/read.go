@@ -22,7 +22,7 @@ type Trace struct {
 	Slices  []Slice
 	Memory  []Sample
 	Lost    int  // events that came too fast to be written
-	IsCut   bool // the file has no end: the program ended otherwise, or runs still
+	IsCut   bool // the file has no end: the program did not end the trace
 }
 
 // A Row is what executes operations, or waits.

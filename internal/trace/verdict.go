@@ -107,7 +107,7 @@ func (t *Trace) Sentence(v Verdict, short map[string]string, source func(file st
 // show names a line of the program, with its text if that is known.
 func (p *Place) show(short map[string]string, source func(file string) []string) string {
 	if p == nil {
-		return "an unknown line"
+		return "an unknown place"
 	}
 	text := short[p.File] + ":" + strconv.Itoa(p.Line)
 	if lines := source(p.File); 0 < p.Line && p.Line <= len(lines) {

@@ -160,7 +160,7 @@ func encode(w io.Writer, t *trace.Trace, source func(file string) []string) erro
 // placeOf is a line with those around it.
 func placeOf(p *trace.Place, short map[string]string, source func(file string) []string) place {
 	if p == nil {
-		return place{File: "an unknown line"}
+		return place{File: "an unknown place"}
 	}
 	out := place{File: tensorapi.Visible(short[p.File]), Full: tensorapi.Visible(p.File), Func: tensorapi.Visible(p.Func), Line: p.Line}
 	lines := source(p.File)

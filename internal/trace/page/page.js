@@ -180,6 +180,11 @@ function draw() {
   pen.clip();
   for (const lane of H.Lanes) drawLane(lane);
   if (picked >= 0) drawPicked();
+  if (H.height > roomForLanes()) { // there are more lanes
+    const part = roomForLanes() / H.height;
+    pen.fillStyle = theme.idle;
+    pen.fillRect(width - 5, RULER + scroll * part, 4, roomForLanes() * part);
+  }
   pen.restore();
   drawCurve();
   if (range) {
@@ -237,7 +242,7 @@ function drawTrack(track, y) {
   pen.globalAlpha = hits ? 0.22 : 1;
   while (i < track.To && B[i] < view.to) {
     const w = D[i] * k, next = i + 1 < track.To ? B[i + 1] : Infinity;
-    if (track.IsOps && i > track.From && (B[i] - end(i - 1)) * k > 6) drawGap(i, end(i - 1), y);
+    if (track.IsOps && i > track.From && (B[i] - end(i - 1)) * k > 6) drawGap(i, idleFrom(i), y);
     if (w >= 1 || (next - B[i]) * k >= 1) {
       const x = Math.max(GUTTER, xOf(B[i])), to = Math.min(width, xOf(end(i)));
       drawSlice(i, x, Math.max(to - x - (w > 4 ? 0.5 : 0), 1), y, tall);
@@ -369,8 +374,20 @@ function causes(i, from, lane = -1) {
   return list;
 }
 
-// before is the operation before i in its lane; -1: none.
-function before(i) { const track = trackOf(i); return i > track.From ? i - 1 : -1; }
+// before is the operation before i in its track; -1: none.
+const before = i => i > trackOf(i).From ? i - 1 : -1;
+
+// idleFrom is since when the lane of operation i had nothing to do before it. A goroutine of the program executes
+// operations in its waits only; between them it has other things to do.
+function idleFrom(i) {
+  const lane = H.Lanes[LANE[i]], prior = before(i) < 0 ? H.Begin : end(i - 1);
+  if (lane.Kind > 0) return prior;
+  for (const track of lane.Tracks) {
+    const wait = lower(track.From, track.To, k => end(k) > B[i]);
+    if (!track.IsOps && wait < track.To && B[wait] <= B[i]) return Math.max(prior, B[wait]);
+  }
+  return B[i];
+}
 
 // blockedDuring is the wait of the program that took most of a time, if one goroutine only has waits; -1: none.
 function blockedDuring(from, to) {
@@ -445,10 +462,7 @@ function describe() {
     fact("goroutine", H.Lanes[LANE[i]].Name);
   }
   fact("line", where(p), H.Places[p].Func ? el("span", {className: "dim"}, " in " + H.Places[p].Func) : "");
-  const parts = [el("h2", {}, title(i)), table([["", ""], ["", ""]], facts), ...code(p)];
-  if (isOp(i)) parts.push(...whyNotBefore(i));
-  parts.push(...inputs(i), ...users(i));
-  show("selection", ...parts);
+  show("selection", el("h2", {}, title(i)), table([["", ""], ["", ""]], facts), ...(isOp(i) ? whyNotBefore(i) : []), ...inputs(i), ...users(i), ...code(p));
 }
 
 // code is the text around a line.
@@ -463,7 +477,7 @@ function code(p) {
 }
 
 const REASON = {
-  late: "the program had not enqueued it yet", input: "an input was not ready", busy: "its lane was busy with other operations", idle: "nothing held it up: it was handed over or noticed",
+  late: "the program had not enqueued it yet", input: "an input was not ready", busy: "its lane was busy with other operations", idle: "nothing that the trace knows held it up",
 };
 
 // whyNotBefore explains the time in the queue, and the gap before an operation.
@@ -480,7 +494,7 @@ function whyNotBefore(i) {
   };
   const queued = causes(i, B[i] - Q[i], prior);
   if (queued.length) parts.push(el("h3", {}, `In the queue for ${time(Q[i])}`), el("ul", {}, ...queued.map(item)));
-  const from = prior >= 0 ? end(prior) : H.Begin;
+  const from = idleFrom(i);
   if (B[i] > from) {
     parts.push(el("h3", {}, `${H.Lanes[LANE[i]].Name} did nothing for ${time(B[i] - from)} before it`), el("ul", {}, ...causes(i, from).map(item)));
   }
@@ -706,7 +720,7 @@ function hover(e) {
   const tip = $("tip"), i = sliceAt(e.offsetX, e.offsetY);
   tip.hidden = i < 0;
   if (i < 0) return;
-  const t = tOf(e.offsetX), inGap = t < B[i] - 3 / scale(), why = inGap && causes(i, end(i - 1)).find(c => t < c.to);
+  const t = tOf(e.offsetX), inGap = t < B[i] - 3 / scale(), why = inGap && causes(i, idleFrom(i)).find(c => t < c.to);
   tip.textContent = why ? `nothing to do for ${time(why.to - why.from)}: before ${title(i)},\n${REASON[why.kind]}${why.ref >= 0 ? ": " + title(why.ref) : ""}` : `${title(i)}: ${time(D[i])}\n${where(PLACE[i])}`;
   tip.style.left = Math.min(e.offsetX + 14, width - 260) + "px";
   tip.style.top = e.offsetY + 18 + "px";
@@ -722,7 +736,7 @@ async function start() {
   $("verdict").textContent = H.Verdict;
   $("about").textContent = `${program}, ${H.Go}: ${time(H.End - H.Begin)}, ${ops.toLocaleString("en")} operations, ${(B.length - ops).toLocaleString("en")} waits. ` +
     "Blocked is the time in which a call waited and its goroutine executed nothing." +
-    (H.IsCut ? " The trace has no end: the program was stopped, or runs still." : "") + (H.Lost ? ` ${H.Lost.toLocaleString("en")} events are lost: they came too fast to be written.` : "");
+    (H.IsCut ? " The last moments may be missing: the program did not end the trace." : "") + (H.Lost ? ` ${H.Lost.toLocaleString("en")} events are lost: they came too fast to be written.` : "");
   const sums = totals(H.Begin, H.End);
   H.rank = new Int32Array(H.Names.length).fill(H.Names.length);
   sums.names.forEach((row, rank) => { H.rank[row[0]] = rank; });

@@ -140,7 +140,7 @@ func TestExactly(t *testing.T) {
 		h, c := decode(t, write(t, tr, unread))
 		var got, want []string
 		for _, s := range tr.Slices {
-			at := "an unknown line"
+			at := "an unknown place"
 			if s.At != nil {
 				at = strings.TrimPrefix(s.At.File, "/") + s.At.Func
 			}
@@ -346,13 +346,13 @@ func TestBrowser(t *testing.T) {
 	}
 	clickAt(50, 1)
 	has("a click", selection, "Sum 1.1", "20.0 µs, from 35 µs to 55 µs", "float32[], 4 B", "34.0 µs before it began", "train.go:3 in main.train", "2      x := a.MatMul(b)",
-		"24.0 µs: an input was not ready: MatMul 1.0", "10.0 µs: nothing held it up", "sim:0 did nothing for 10.0 µs before it", "MatMul 1.0 at train.go:2 (float32[8 8]), ready 10.0 µs before, the last",
+		"24.0 µs: an input was not ready: MatMul 1.0", "10.0 µs: nothing that the trace knows held it up", "sim:0 did nothing for 10.0 µs before it", "MatMul 1.0 at train.go:2 (float32[8 8]), ready 10.0 µs before, the last",
 		"something outside of this trace", "What waits for it: 1\nItem")
 	b.eval(`[...document.querySelectorAll("#selection button.link")].find(e => e.textContent === "Item").click()`)
 	has("a link", selection, "wait for a value", "62.0 µs (100 %)", "Waited for\nSum 1.1 at train.go:3 (float32[]), ready 10.0 µs before the end")
 	clickAt(75, 1)
 	has("a click in a gap", selection, "MatMul 1.2", "did not run", "sim:0 did nothing for 30.0 µs before it", "20.0 µs: the program had not enqueued it yet; meanwhile it waited in Item at train.go:3",
-		"10.0 µs: nothing held it up")
+		"10.0 µs: nothing that the trace knows held it up")
 	clickAt(3, 0)
 	has("a click on nothing", selection, "Select a slice")
 	for _, c := range []struct{ key, want string }{{".", "Item"}, {"g", "Sum 1.1"}, {",", "MatMul 1.0"}, {"k", "wait for a value"}, {"j", "Sum 1.1"}} {
