@@ -25,8 +25,10 @@ type browser struct {
 	from     *bufio.Reader
 	last     int
 	session  string
-	console  []string // errors and warnings
-	isLoaded bool     // the page, with all that it has
+	console  []string                         // errors and warnings
+	isLoaded bool                             // the page, with all that it has
+	lost     func(format string, args ...any) // ends the test if the browser has gone
+	gone     func(format string, args ...any)
 }
 
 type message struct {
@@ -69,7 +71,7 @@ func start(t testing.TB) *browser {
 	}
 	itsIn.Close()
 	itsOut.Close()
-	b := &browser{t: t, to: to, from: bufio.NewReaderSize(from, 1<<16)}
+	b := &browser{t: t, to: to, from: bufio.NewReaderSize(from, 1<<16), lost: t.Skipf} // it may not work here
 	t.Cleanup(func() {
 		to.Write([]byte(`{"id":1,"method":"Browser.close"}` + "\x00"))
 		io.Copy(io.Discard, from) // until it has gone
@@ -81,7 +83,7 @@ func start(t testing.TB) *browser {
 	b.into(&target, "Target.createTarget", `{"url":"about:blank"}`)
 	var attached struct{ SessionID string }
 	b.into(&attached, "Target.attachToTarget", fmt.Sprintf(`{"targetId":%q,"flatten":true}`, target.TargetID))
-	b.session = attached.SessionID
+	b.session, b.lost = attached.SessionID, t.Fatalf
 	for _, domain := range []string{"Runtime", "Log", "Page"} {
 		b.call(domain+".enable", "{}")
 	}
@@ -101,6 +103,9 @@ func (b *browser) open(tr *trace.Trace, source func(string) []string) {
 	for !b.isLoaded {
 		b.read()
 	}
+	if b.eval(`location.protocol`) != `"file:"` {
+		b.t.Skip("the browser may not open ", file)
+	}
 	b.eval(`ready.then(() => 1)`)
 	b.frame()
 }
@@ -114,7 +119,7 @@ func (b *browser) call(method, params string) json.RawMessage {
 		b.t.Fatal(err)
 	}
 	if _, err := b.to.Write(append(text, 0)); err != nil {
-		b.t.Fatalf("the browser has gone: %v", err)
+		b.lost("the browser has gone: %v", err)
 	}
 	for {
 		switch m := b.read(); {
@@ -131,7 +136,7 @@ func (b *browser) read() (m message) {
 	b.t.Helper()
 	text, err := b.from.ReadBytes(0)
 	if err != nil {
-		b.t.Fatalf("the browser has gone: %v", err)
+		b.lost("the browser has gone: %v", err)
 	}
 	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
 		b.t.Fatal(err)

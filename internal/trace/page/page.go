@@ -36,8 +36,8 @@ var (
 // First is how each page begins.
 const First = "<!doctype html>\n<!-- asyncgen trace -->\n"
 
-// maxSlices is how many slices a page may have: browsers have limits on the length of a text.
-var maxSlices = 8 << 20 // a variable for tests
+// maxSlices is how many slices a page may have. With so many it takes some seconds until it can be used.
+var maxSlices = 4 << 20 // a variable for tests
 
 // contextLines is how many lines of a source are shown before and after one.
 const contextLines = 4
@@ -131,15 +131,15 @@ func encode(w io.Writer, t *trace.Trace, source func(file string) []string) erro
 	b := columns(t, order, at, &names, &places)
 	v, short := t.Verdict(), t.ShortFiles()
 	h := header{
-		Program: tensorapi.Visible(t.Program), Go: tensorapi.Visible(t.Go), IsCut: t.IsCut, Lost: t.Lost, Begin: int64(v.Begin), End: int64(v.End),
-		Verdict: tensorapi.Visible(t.Sentence(v, short, source)), Count: len(order), Refs: b.refs, Samples: len(t.Memory), Lanes: lanes,
+		Program: shown(t.Program), Go: shown(t.Go), IsCut: t.IsCut, Lost: t.Lost, Begin: int64(v.Begin), End: int64(v.End),
+		Verdict: shown(t.Sentence(v, short, source)), Count: len(order), Refs: b.refs, Samples: len(t.Memory), Lanes: lanes,
 		Blocked: []blocked{},
 	}
 	for _, line := range v.Lines {
-		h.Blocked = append(h.Blocked, blocked{places.of(line.At), line.Waits, at[line.Longest], int64(line.Time), tensorapi.Visible(line.Call)})
+		h.Blocked = append(h.Blocked, blocked{places.of(line.At), line.Waits, at[line.Longest], int64(line.Time), shown(line.Call)})
 	}
 	for _, name := range names.list {
-		h.Names = append(h.Names, tensorapi.Visible(name))
+		h.Names = append(h.Names, shown(name))
 	}
 	for _, p := range places.list {
 		h.Places = append(h.Places, placeOf(p, short, source))
@@ -162,7 +162,7 @@ func placeOf(p *trace.Place, short map[string]string, source func(file string) [
 	if p == nil {
 		return place{File: "an unknown place"}
 	}
-	out := place{File: tensorapi.Visible(short[p.File]), Full: tensorapi.Visible(p.File), Func: tensorapi.Visible(p.Func), Line: p.Line}
+	out := place{File: shown(short[p.File]), Full: shown(p.File), Func: shown(p.Func), Line: p.Line}
 	lines := source(p.File)
 	if p.Line < 1 || p.Line > len(lines) {
 		return out
@@ -170,7 +170,7 @@ func placeOf(p *trace.Place, short map[string]string, source func(file string) [
 	from, to := max(0, p.Line-1-contextLines), min(len(lines), p.Line+contextLines)
 	out.From = from + 1
 	for _, line := range lines[from:to] {
-		out.Text = append(out.Text, tensorapi.Visible(strings.ReplaceAll(line, "\t", "    ")))
+		out.Text = append(out.Text, shown(strings.ReplaceAll(line, "\t", "    ")))
 	}
 	return out
 }
@@ -194,7 +194,7 @@ func arrange(t *trace.Trace) (lanes []lane, order []int) {
 	sorted := make([]int, 0, len(order))
 	lanes = []lane{} // the script has no null
 	for _, row := range t.Rows {
-		lanes = append(lanes, lane{Name: tensorapi.Visible(row.Name), Kind: row.Kind, Tracks: []track{}})
+		lanes = append(lanes, lane{Name: shown(row.Name), Kind: row.Kind, Tracks: []track{}})
 	}
 	for from := 0; from < len(order); {
 		first := &t.Slices[order[from]]
@@ -342,4 +342,15 @@ func columns(t *trace.Trace, order, at []int, names *table[string], places *tabl
 		before = m
 	}
 	return e
+}
+
+// maxText is how many bytes of a text are shown.
+const maxText = 400
+
+// shown is a text of a trace as the page shows it: on one line, with characters that don't print as escape sequences.
+func shown(s string) string {
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
+	return tensorapi.Visible(s)
 }

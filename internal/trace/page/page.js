@@ -412,7 +412,7 @@ function el(tag, props, ...inside) {
   e.append(...inside);
   return e;
 }
-const link = (i, text) => el("button", {className: "link", onclick: () => pick(i, true)}, text || title(i));
+const link = (i, text) => el("button", {className: "link", onclick: () => { pick(i, true); $("selection").focus(); }}, text || title(i));
 const title = i => H.Names[NAME[i]] + (isOp(i) ? " " + STREAM[i] + "." + SEQ[i] : "");
 const linkOf = i => el("span", {}, link(i), " at " + where(PLACE[i]));
 

@@ -312,6 +312,17 @@ func TestCode(t *testing.T) {
 	}
 }
 
+// TestLong checks that what is shown of a long text ends.
+func TestLong(t *testing.T) {
+	tr := example()
+	tr.Slices[0].Name = "a" + strings.Repeat("é", 1<<20)
+	h, _ := decode(t, write(t, tr, unread))
+	want := "a" + strings.Repeat("é", maxText/2-1) + "…"
+	if !slices.Contains(h.Names, want) {
+		t.Errorf("the names are %.500q, without %q", h.Names, want)
+	}
+}
+
 // TestBrowser uses the page as people do.
 func TestBrowser(t *testing.T) {
 	b := start(t)
@@ -431,9 +442,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// BenchmarkMillion opens a page of a million operations, then zooms and pans. It reports when the page could be used,
-// and how many frames a second it shows.
-func BenchmarkMillion(b *testing.B) {
+// million is a trace of a million operations of four workers.
+func million() *trace.Trace {
 	const n = 1_000_000
 	tr := &trace.Trace{Program: "million"}
 	for row := range 4 {
@@ -453,6 +463,13 @@ func BenchmarkMillion(b *testing.B) {
 			tr.Memory = append(tr.Memory, trace.Sample{At: begin, Bytes: rnd.Int64N(1e7)})
 		}
 	}
+	return tr
+}
+
+// BenchmarkMillion opens a page of a million operations, then zooms and pans. It reports when the page could be used,
+// and how many frames a second it shows.
+func BenchmarkMillion(b *testing.B) {
+	tr := million()
 	began := time.Now()
 	text := write(b, tr, unread)
 	writing := time.Since(began)
