@@ -1,13 +1,14 @@
 // Command asyncgen keeps programs that use the asyncgen runtime asynchronous:
 // it rewrites kernels so that they never wait in a loop, finds calls that
-// wait, and compares a program as written with the same program rewritten.
+// wait, compares a program as written with the same program rewritten, and
+// shows what a traced run waited for.
 //
 // Run "asyncgen help" for the list of commands and "asyncgen help COMMAND" for
 // the flags of one. Exit codes: 0 fine, 1 findings or differences, 2 usage or
 // trouble.
 //
 // The package holds flags and printing only; the work is done by the packages
-// gen, gen/compare and analysis.
+// gen, gen/compare, analysis and internal/trace.
 package main
 
 import (

@@ -734,7 +734,7 @@ async function start() {
   const program = H.Program.split(/[/\\]/).pop(), ops = KIND.reduce((n, kind) => n + (kind === OP), 0);
   document.title = "Trace of " + program;
   $("verdict").textContent = H.Verdict;
-  $("about").textContent = `${program}, ${H.Go}: ${time(H.End - H.Begin)}, ${ops.toLocaleString("en")} operations, ${(B.length - ops).toLocaleString("en")} waits. ` +
+  $("about").textContent = `${[program, H.Go].filter(Boolean).join(", ")}: ${time(H.End - H.Begin)}, ${ops.toLocaleString("en")} operations, ${(B.length - ops).toLocaleString("en")} waits. ` +
     "Blocked is the time in which a call waited and its goroutine executed nothing." +
     (H.IsCut ? " The last moments may be missing: the program did not end the trace." : "") + (H.Lost ? ` ${H.Lost.toLocaleString("en")} events are lost: they came too fast to be written.` : "");
   const sums = totals(H.Begin, H.End);

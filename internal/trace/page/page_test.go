@@ -410,6 +410,22 @@ func TestBrowser(t *testing.T) {
 	has("a range", totals, "Range: ", "50 %\t1\tSum", "by line")
 	b.eval(`setRange(20000, 50000)`)
 	has("a range", totals, "Range: 30.0 µs from 15 µs", "10.0 µs\t50 %\t1\tMatMul\n10.0 µs\t50 %\t1\tSum", "20.0 µs\t67 %\tsim:0")
+	helps := example()
+	helps.Slices = []trace.Slice{
+		{Kind: trace.Op, Begin: 2 * us, End: 4 * us, Enqueued: 1 * us, Name: "Early", ID: trace.ID{Stream: 1, Seq: 1}},
+		{Kind: trace.Wait, Begin: 10 * us, End: 50 * us, Idle: 30 * us, Name: "Item"},
+		{Kind: trace.Op, Begin: 30 * us, End: 40 * us, Enqueued: 2 * us, Name: "Late", ID: trace.ID{Stream: 1, Seq: 3}},
+	}
+	b.open(helps, unread)
+	has("tracks", `JSON.stringify(H.Lanes.map(l => [l.Tracks.length, l.note]))`, `[[2,"61 % blocked"],[0,"0 % busy"]]`)
+	b.eval(`pick(1)`)
+	if got := b.eval(selection); !strings.Contains(got, "Early 1.1") || strings.Contains(got, "did nothing") {
+		t.Errorf("what a goroutine executes while it does not wait says\n%s", got)
+	}
+	b.eval(`pick(2)`)
+	has("an operation in a wait", selection, "Late 1.3", "goroutine 1 did nothing for 20.0 µs before it", "20.0 µs: nothing that the trace knows held it up", "28.0 µs before it began")
+	b.eval(`pick(0)`)
+	has("a wait for nothing that has a name", selection, "30.0 µs (75 %); in the rest it executed operations itself", "for more than one operation, or for one that is not named")
 	was := b.eval(`theme.back`)
 	b.eval(`$("theme").click()`)
 	if b.eval(`theme.back`) == was {
@@ -434,9 +450,7 @@ func TestHostile(t *testing.T) {
 	b.quiet()
 	for _, tr := range []*trace.Trace{{}, {Rows: []trace.Row{{}}, Slices: []trace.Slice{{Kind: trace.Op}}}, {Rows: []trace.Row{{}, {}}, Slices: []trace.Slice{{Kind: trace.Wait}}}} {
 		b.open(tr, unread)
-		for _, key := range []string{".", "j", "k", "g", "w", "s", "d", "0", "f", "r", "n", "t", "Escape"} {
-			b.key(key)
-		}
+		b.eval(`Object.values(KEYS).forEach(press => { press(); draw(); })`)
 		b.click(700, 200)
 		b.quiet()
 	}
