@@ -50,6 +50,7 @@ function bytes(n) {
   return x.toFixed(x < 10 ? 2 : x < 100 ? 1 : 0) + " " + unit;
 }
 const percent = (part, whole) => { const x = 100 * part / Math.max(whole, 1); return x.toFixed(x < 9.95 && x !== 0 ? 1 : 0) + " %"; };
+const count = n => n.toLocaleString("en");
 const when = t => { // with more digits
   const ns = t - H.Begin, [unit, name] = UNITS.find(u => Math.abs(ns) >= u[0]) || UNITS[3];
   return Number((ns / unit).toPrecision(8)) + " " + name;
@@ -132,7 +133,9 @@ function redraw() {
 
 function paint() {
   const css = getComputedStyle(document.documentElement);
-  for (const name of ["back", "panel", "text", "dim", "line", "wait", "help", "late", "input", "idle", "pick", "range", "memory", "link"]) theme[name] = css.getPropertyValue("--" + name).trim();
+  for (const name of ["back", "text", "dim", "line", "wait", "help", "late", "input", "idle", "pick", "range", "memory"]) {
+    theme[name] = css.getPropertyValue("--" + name).trim();
+  }
   theme.isDark = document.documentElement.classList.contains("dark");
   const hues = [212, 145, 42, 275, 182, 85, 318, 25, 240, 115, 60, 295, 165, 200];
   H.Names.forEach((_, i) => {
@@ -417,8 +420,8 @@ const title = i => H.Names[NAME[i]] + (isOp(i) ? " " + STREAM[i] + "." + SEQ[i] 
 const linkOf = i => el("span", {}, link(i), " at " + where(PLACE[i]));
 
 function table(heads, rows) {
-  const shown = rows.slice(0, 200), t = el("table", {}, heads[0][0] && el("thead", {}, el("tr", {}, ...heads.map(h => el("th", {className: h[1] || "", scope: "col"}, h[0])))));
-  t.append(el("tbody", {}, ...shown.map(row => el("tr", {}, ...row.map((cell, c) => el("td", {className: heads[c][1] || ""}, cell))))));
+  const shown = rows.slice(0, 200), row = (tag, cells) => el("tr", {}, ...cells.map((cell, c) => el(tag, {className: heads[c][1] || ""}, cell)));
+  const t = el("table", {}, heads[0][0] && el("thead", {}, row("th", heads.map(h => h[0]))), el("tbody", {}, ...shown.map(cells => row("td", cells))));
   return rows.length > shown.length ? el("div", {}, t, el("p", {className: "dim"}, `and ${rows.length - shown.length} more`)) : t;
 }
 
@@ -444,7 +447,8 @@ function bring(i) {
 
 function describe() {
   if (picked < 0) {
-    show("selection", el("h2", {}, "Select a slice"), el("p", {className: "dim"}, "Click on one, or press . and j. Thin bars in gaps say why a lane did nothing:"),
+    show("selection", el("h2", {}, "Select a slice"),
+      el("p", {className: "dim"}, "Click on one, or press . and j. Thin bars in gaps say why a lane did nothing:"),
       el("ul", {}, ...["late", "input", "idle"].map(kind => el("li", {className: kind}, REASON[kind]))));
     return;
   }
@@ -462,7 +466,8 @@ function describe() {
     fact("goroutine", H.Lanes[LANE[i]].Name);
   }
   fact("line", where(p), H.Places[p].Func ? el("span", {className: "dim"}, " in " + H.Places[p].Func) : "");
-  show("selection", el("h2", {}, title(i)), table([["", ""], ["", ""]], facts), ...(isOp(i) ? whyNotBefore(i) : []), ...inputs(i), ...users(i), ...code(p));
+  const why = isOp(i) ? whyNotBefore(i) : [];
+  show("selection", el("h2", {}, title(i)), table([["", ""], ["", ""]], facts), ...why, ...inputs(i), ...users(i), ...code(p));
 }
 
 // code is the text around a line.
@@ -477,7 +482,8 @@ function code(p) {
 }
 
 const REASON = {
-  late: "the program had not enqueued it yet", input: "an input was not ready", busy: "its lane was busy with other operations", idle: "nothing that the trace knows held it up",
+  late: "the program had not enqueued it yet", input: "an input was not ready",
+  busy: "its lane was busy with other operations", idle: "nothing that the trace knows held it up",
 };
 
 // whyNotBefore explains the time in the queue, and the gap before an operation.
@@ -505,8 +511,13 @@ function inputs(i) {
   const from = FROM[i], to = FROM[i + 1], last = latest(i), items = [];
   for (let k = from; k < to; k++) {
     const r = REFS[k];
-    items.push(r < 0 ? el("li", {}, "something outside of this trace") : el("li", {className: r === last ? "input" : ""}, linkOf(r), ` (${H.Names[RESULT[r]] || "?"}), ` +
-      (end(r) <= B[i] ? `ready ${time(B[i] - end(r))} before` : `ready ${time(end(i) - end(r))} before the end`) + (isOp(i) && to - from > 1 && r === last ? ", the last" : "")));
+    if (r < 0) {
+      items.push(el("li", {}, "something outside of this trace"));
+      continue;
+    }
+    const ready = end(r) <= B[i] ? `ready ${time(B[i] - end(r))} before` : `ready ${time(end(i) - end(r))} before the end`;
+    const isLast = isOp(i) && to - from > 1 && r === last;
+    items.push(el("li", {className: r === last ? "input" : ""}, linkOf(r), ` (${H.Names[RESULT[r]] || "?"}), ${ready}${isLast ? ", the last" : ""}`));
   }
   if (!items.length) return isOp(i) ? [] : [el("p", {className: "dim"}, "It waited for more than one operation, or for one that is not named.")];
   return [el("h3", {}, isOp(i) ? "Reads the results of" : "Waited for"), el("ul", {}, ...items)];
@@ -561,12 +572,12 @@ function union(spans) {
 
 function showTotals(sums) {
   const from = range ? range.from : H.Begin, span = range ? range.to - range.from : H.End - H.Begin;
-  const number = "n", share = ([, [n, d]]) => [time(d), percent(d, sums.all), n.toLocaleString("en")];
-  const heads = first => [["time", number], ["share", number], ["count", number], [first]];
+  const finds = text => el("button", {className: "link", onclick: () => search(text)}, text);
+  const part = (what, rows, nameOf) => table([["time", "n"], ["share", "n"], ["count", "n"], [what]],
+    rows.map(([key, [n, d]]) => [time(d), percent(d, sums.all), count(n), finds(nameOf(key))]));
   show("totals", el("h2", {}, range ? `Range: ${time(span)} from ${when(from)}` : "Operations"),
-    table(heads("operation"), sums.names.map(row => [...share(row), el("button", {className: "link", onclick: () => search(H.Names[row[0]])}, H.Names[row[0]])])),
-    el("h3", {}, "by line"), table(heads("line"), sums.lines.map(row => [...share(row), el("button", {className: "link", onclick: () => search(where(row[0]))}, where(row[0]))])),
-    el("h3", {}, "busy"), table([["time", number], ["share", number], ["lane"]], H.Lanes.map((lane, l) => [time(sums.lanes[l]), percent(sums.lanes[l], span), lane.Name])));
+    part("operation", sums.names, name => H.Names[name]), el("h3", {}, "by line"), part("line", sums.lines, where), el("h3", {}, "busy"),
+    table([["time", "n"], ["share", "n"], ["lane"]], H.Lanes.map((lane, l) => [time(sums.lanes[l]), percent(sums.lanes[l], span), lane.Name])));
 }
 
 function setRange(from, to) {
@@ -577,8 +588,9 @@ function setRange(from, to) {
 
 function showLines() {
   const sum = H.Blocked.reduce((sum, b) => sum + b.Time, 0);
-  show("lines", el("h2", {}, "Blocked by source line"), H.Blocked.length ? table([["time", "n"], ["share", "n"], ["waits", "n"], ["call"], ["line: its longest wait"]],
-    H.Blocked.map(b => [time(b.Time), percent(b.Time, sum), b.Waits.toLocaleString("en"), b.Call, link(b.Longest, where(b.Place))])) : el("p", {}, "No call waited."));
+  const heads = [["time", "n"], ["share", "n"], ["waits", "n"], ["call"], ["line: its longest wait"]];
+  const rows = H.Blocked.map(b => [time(b.Time), percent(b.Time, sum), count(b.Waits), b.Call, link(b.Longest, where(b.Place))]);
+  show("lines", el("h2", {}, "Blocked by source line"), rows.length ? table(heads, rows) : el("p", {}, "No call waited."));
 }
 
 // Search.
@@ -591,22 +603,24 @@ function search(text) {
     const names = H.Names.map(name => name.toLowerCase().includes(text));
     const places = H.Places.map((p, k) => k > 0 && (where(k).toLowerCase().includes(text) || p.Func.toLowerCase().includes(text)));
     const id = /^\d+\.\d+$/.test(text) ? text.split(".").map(Number) : null, list = [];
-    for (let i = 0; i < B.length; i++) if (names[NAME[i]] || places[PLACE[i]] || id && isOp(i) && STREAM[i] === id[0] && SEQ[i] === id[1]) list.push(i);
+    for (let i = 0; i < B.length; i++) {
+      if (names[NAME[i]] || places[PLACE[i]] || id && isOp(i) && STREAM[i] === id[0] && SEQ[i] === id[1]) list.push(i);
+    }
     hits = Int32Array.from(list);
   }
-  $("found").textContent = hits ? hits.length.toLocaleString("en") + " found" : "";
+  $("found").textContent = hits ? count(hits.length) + " found" : "";
   redraw();
 }
 
 // jump selects the match that begins after what is selected, or before; after the last comes the first.
 function jump(forward) {
   if (!hits || !hits.length) return;
-  const time = picked >= 0 ? B[picked] : view.from, sign = forward ? 1 : -1;
+  const now = picked >= 0 ? B[picked] : view.from, sign = forward ? 1 : -1;
   const isAfter = (a, b) => sign * (B[a] - B[b]) > 0 || B[a] === B[b] && sign * (a - b) > 0;
   let next = -1, first = hits[0];
   for (const i of hits) {
     if (isAfter(first, i)) first = i;
-    const later = picked >= 0 ? isAfter(i, picked) : sign * (B[i] - time) >= 0;
+    const later = picked >= 0 ? isAfter(i, picked) : sign * (B[i] - now) >= 0;
     if (later && (next < 0 || isAfter(next, i))) next = i;
   }
   pick(next >= 0 ? next : first, true);
@@ -649,12 +663,14 @@ function pickMiddle() {
   if (track) pick(nearest(track, (view.from + view.to) / 2), true);
 }
 
+const closer = () => zoom(1 / 1.4), farther = () => zoom(1.4), left = () => pan(-0.15), right = () => pan(0.15);
 const KEYS = {
-  w: () => zoom(1 / 1.4), "+": () => zoom(1 / 1.4), "=": () => zoom(1 / 1.4), s: () => zoom(1.4), "-": () => zoom(1.4), a: () => pan(-0.15), d: () => pan(0.15),
-  ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15), ArrowUp: () => scrollTo(scroll - 2 * TRACK), ArrowDown: () => scrollTo(scroll + 2 * TRACK),
-  0: whole, f: () => picked >= 0 && look(B[picked] - D[picked], end(picked) + D[picked]), ",": () => step(-1), ".": () => step(1), k: () => stepLane(-1), j: () => stepLane(1),
-  g: () => picked >= 0 && latest(picked) >= 0 && pick(latest(picked), true), r: () => setRange(view.from, view.to), "/": () => $("search").focus(),
-  n: () => jump(true), N: () => jump(false), t: toggle, Escape: () => { setRange(0, 0); pick(-1); },
+  w: closer, "+": closer, "=": closer, s: farther, "-": farther, a: left, d: right, ArrowLeft: left, ArrowRight: right,
+  ArrowUp: () => scrollTo(scroll - 2 * TRACK), ArrowDown: () => scrollTo(scroll + 2 * TRACK), 0: whole,
+  f: () => picked >= 0 && look(B[picked] - D[picked], end(picked) + D[picked]), ",": () => step(-1), ".": () => step(1),
+  k: () => stepLane(-1), j: () => stepLane(1), g: () => picked >= 0 && latest(picked) >= 0 && pick(latest(picked), true),
+  r: () => setRange(view.from, view.to), "/": () => $("search").focus(), n: () => jump(true), N: () => jump(false), t: toggle,
+  Escape: () => { setRange(0, 0); pick(-1); },
 };
 
 function toggle() {
@@ -712,7 +728,7 @@ function listen() {
   new ResizeObserver(redraw).observe(canvas);
   const press = (id, f) => $(id).addEventListener("click", f);
   press("next", () => jump(true)); press("previous", () => jump(false));
-  press("in", () => zoom(1 / 1.4)); press("out", () => zoom(1.4)); press("all", whole); press("theme", toggle);
+  press("in", closer); press("out", farther); press("all", whole); press("theme", toggle);
   $("search").addEventListener("input", e => search(e.target.value));
 }
 
@@ -721,7 +737,8 @@ function hover(e) {
   tip.hidden = i < 0;
   if (i < 0) return;
   const t = tOf(e.offsetX), inGap = t < B[i] - 3 / scale(), why = inGap && causes(i, idleFrom(i)).find(c => t < c.to);
-  tip.textContent = why ? `nothing to do for ${time(why.to - why.from)}: before ${title(i)},\n${REASON[why.kind]}${why.ref >= 0 ? ": " + title(why.ref) : ""}` : `${title(i)}: ${time(D[i])}\n${where(PLACE[i])}`;
+  tip.textContent = !why ? `${title(i)}: ${time(D[i])}\n${where(PLACE[i])}` :
+    `nothing to do for ${time(why.to - why.from)}: before ${title(i)},\n${REASON[why.kind]}${why.ref >= 0 ? ": " + title(why.ref) : ""}`;
   tip.style.left = Math.min(e.offsetX + 14, width - 260) + "px";
   tip.style.top = e.offsetY + 18 + "px";
 }
@@ -734,15 +751,19 @@ async function start() {
   const program = H.Program.split(/[/\\]/).pop(), ops = KIND.reduce((n, kind) => n + (kind === OP), 0);
   document.title = "Trace of " + program;
   $("verdict").textContent = H.Verdict;
-  $("about").textContent = `${[program, H.Go].filter(Boolean).join(", ")}: ${time(H.End - H.Begin)}, ${ops.toLocaleString("en")} operations, ${(B.length - ops).toLocaleString("en")} waits. ` +
-    "Blocked is the time in which a call waited and its goroutine executed nothing." +
-    (H.IsCut ? " The last moments may be missing: the program did not end the trace." : "") + (H.Lost ? ` ${H.Lost.toLocaleString("en")} events are lost: they came too fast to be written.` : "");
+  const about = [`${[program, H.Go].filter(Boolean).join(", ")}: ${time(H.End - H.Begin)}, ${count(ops)} operations, ${count(B.length - ops)} waits.`,
+    "Blocked is the time in which a call waited and its goroutine executed nothing."];
+  if (H.IsCut) about.push("The last moments may be missing: the program did not end the trace.");
+  if (H.Lost) about.push(`${count(H.Lost)} events are lost: they came too fast to be written.`);
+  $("about").textContent = about.join(" ");
   const sums = totals(H.Begin, H.End);
   H.rank = new Int32Array(H.Names.length).fill(H.Names.length);
   sums.names.forEach((row, rank) => { H.rank[row[0]] = rank; });
   H.Lanes.forEach((lane, l) => {
-    const waits = lane.Tracks.filter(t => !t.IsOps), blocked = waits.reduce((sum, t) => sum + IDLE.subarray(t.From, t.To).reduce((a, b) => a + b, 0), 0);
-    lane.note = percent(waits.length ? blocked : sums.lanes[l], H.End - H.Begin) + (waits.length ? " blocked" : " busy");
+    const waits = lane.Tracks.filter(t => !t.IsOps);
+    let sum = waits.length ? 0 : sums.lanes[l];
+    for (const track of waits) for (let i = track.From; i < track.To; i++) sum += IDLE[i];
+    lane.note = percent(sum, H.End - H.Begin) + (waits.length ? " blocked" : " busy");
   });
   document.querySelector("main").style.height = H.height + RULER + CURVE + 8 + "px";
   showTotals(sums);

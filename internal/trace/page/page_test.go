@@ -35,16 +35,18 @@ const us = time.Microsecond
 // example is a program of one goroutine and a device: a product, a sum that reads it, a wait for the sum, and a product
 // that is enqueued after the wait.
 func example() *trace.Trace {
+	id := func(stream uint16, seq uint64) trace.ID { return trace.ID{Stream: stream, Seq: seq} }
 	read, compute := &trace.Place{File: "/src/train.go", Func: "main.train", Line: 3}, &trace.Place{File: "/src/train.go", Func: "main.train", Line: 2}
 	return &trace.Trace{
 		Program: "/bin/train", Go: "go1.26",
 		Rows: []trace.Row{{ID: 1, Name: "goroutine 1"}, {ID: 1 << 30, Kind: trace.Device, Name: "sim:0"}},
 		Slices: []trace.Slice{
-			{Kind: trace.Op, Row: 1, Begin: 10 * us, End: 30 * us, Enqueued: 5 * us, Name: "MatMul", At: compute, ID: trace.ID{Stream: 1, Seq: 0}, Result: "float32[8 8]", Bytes: 256},
-			{Kind: trace.Op, Row: 1, Begin: 40 * us, End: 60 * us, Enqueued: 6 * us, Name: "Sum", At: read, ID: trace.ID{Stream: 1, Seq: 1}, Reads: [4]trace.ID{{Stream: 1, Seq: 0}, {Stream: 7, Seq: 7}},
-				Gate: trace.ID{Stream: 2, Seq: 0}, Result: "float32[]", Bytes: 4},
-			{Kind: trace.Wait, Row: 0, Begin: 8 * us, End: 70 * us, Idle: 62 * us, Name: "Item", At: read, ID: trace.ID{Stream: 2, Seq: 0}},
-			{Kind: trace.Op, Row: 1, Begin: 90 * us, End: 100 * us, Enqueued: 80 * us, Name: "MatMul", ID: trace.ID{Stream: 1, Seq: 2}, Result: "float32[8 8]", Skipped: true},
+			{Kind: trace.Op, Row: 1, Begin: 10 * us, End: 30 * us, Enqueued: 5 * us, Name: "MatMul", At: compute, ID: id(1, 0),
+				Result: "float32[8 8]", Bytes: 256},
+			{Kind: trace.Op, Row: 1, Begin: 40 * us, End: 60 * us, Enqueued: 6 * us, Name: "Sum", At: read, ID: id(1, 1),
+				Reads: [trace.MaxReads]trace.ID{id(1, 0), id(7, 7)}, Gate: id(2, 0), Result: "float32[]", Bytes: 4},
+			{Kind: trace.Wait, Row: 0, Begin: 8 * us, End: 70 * us, Idle: 62 * us, Name: "Item", At: read, ID: id(2, 0)},
+			{Kind: trace.Op, Row: 1, Begin: 90 * us, End: 100 * us, Enqueued: 80 * us, Name: "MatMul", ID: id(1, 2), Result: "float32[8 8]", Skipped: true},
 		},
 		Memory: []trace.Sample{{At: 30 * us, Bytes: 260}, {At: 60 * us, Bytes: 4}},
 	}
@@ -156,7 +158,8 @@ func TestExactly(t *testing.T) {
 						t.Errorf("slice %d is in a track of another kind", i)
 					}
 					p := h.Places[c[line][i]]
-					got = append(got, fmt.Sprint(l, time.Duration(c[begins][i]), time.Duration(c[begins][i]+c[durations][i]), time.Duration(c[enqueued][i]), time.Duration(c[idles][i]), trace.Kind(c[kinds][i]&3),
+					at := func(column int) time.Duration { return time.Duration(c[column][i]) }
+					got = append(got, fmt.Sprint(l, at(begins), at(begins)+at(durations), at(enqueued), at(idles), trace.Kind(c[kinds][i]&3),
 						c[kinds][i] > 3, h.Names[c[name][i]], p.File+p.Func, h.Names[c[result][i]], c[size][i], trace.ID{Stream: uint16(c[stream][i]), Seq: uint64(c[seq][i])}))
 				}
 			}
@@ -342,7 +345,8 @@ func TestBrowser(t *testing.T) {
 	selection, totals := `$("selection").innerText`, `$("totals").innerText`
 	has("verdict", `$("verdict").textContent`, "65 % of 95.0 µs blocked; 100 % of that in train.go:3: total += x.Sum().Item() // </script>")
 	has("about", `$("about").textContent + document.title`, "train, go1.26: 95.0 µs, 3 operations, 1 waits", "Trace of train")
-	has("slices", `JSON.stringify([[...B], [...D], [...Q], [...REFS], H.Lanes.map(l => l.Tracks.length)])`, "[8000,10000,40000,90000],[62000,20000,20000,10000],[0,5000,34000,10000],[2,1,-1],[1,1]")
+	has("slices", `JSON.stringify([[...B], [...D], [...Q], [...REFS], H.Lanes.map(l => l.Tracks.length)])`,
+		"[8000,10000,40000,90000],[62000,20000,20000,10000],[0,5000,34000,10000],[2,1,-1],[1,1]")
 	has("lines", `$("lines").innerText`, "62.0 µs\t100 %\t1\tItem\ttrain.go:3")
 	has("totals", totals, "30.0 µs\t60 %\t2\tMatMul", "20.0 µs\t40 %\t1\tSum", "50.0 µs\t53 %\tsim:0")
 
@@ -357,12 +361,14 @@ func TestBrowser(t *testing.T) {
 	}
 	clickAt(50, 1)
 	has("a click", selection, "Sum 1.1", "20.0 µs, from 35 µs to 55 µs", "float32[], 4 B", "34.0 µs before it began", "train.go:3 in main.train", "2      x := a.MatMul(b)",
-		"24.0 µs: an input was not ready: MatMul 1.0", "10.0 µs: nothing that the trace knows held it up", "sim:0 did nothing for 10.0 µs before it", "MatMul 1.0 at train.go:2 (float32[8 8]), ready 10.0 µs before, the last",
+		"24.0 µs: an input was not ready: MatMul 1.0", "10.0 µs: nothing that the trace knows held it up", "sim:0 did nothing for 10.0 µs before it",
+		"MatMul 1.0 at train.go:2 (float32[8 8]), ready 10.0 µs before, the last",
 		"something outside of this trace", "What waits for it: 1\nItem")
 	b.eval(`[...document.querySelectorAll("#selection button.link")].find(e => e.textContent === "Item").click()`)
 	has("a link", selection, "wait for a value", "62.0 µs (100 %)", "Waited for\nSum 1.1 at train.go:3 (float32[]), ready 10.0 µs before the end")
 	clickAt(75, 1)
-	has("a click in a gap", selection, "MatMul 1.2", "did not run", "sim:0 did nothing for 30.0 µs before it", "20.0 µs: the program had not enqueued it yet; meanwhile it waited in Item at train.go:3",
+	has("a click in a gap", selection, "MatMul 1.2", "did not run", "sim:0 did nothing for 30.0 µs before it",
+		"20.0 µs: the program had not enqueued it yet; meanwhile it waited in Item at train.go:3",
 		"10.0 µs: nothing that the trace knows held it up")
 	clickAt(3, 0)
 	has("a click on nothing", selection, "Select a slice")
@@ -423,7 +429,8 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("what a goroutine executes while it does not wait says\n%s", got)
 	}
 	b.eval(`pick(2)`)
-	has("an operation in a wait", selection, "Late 1.3", "goroutine 1 did nothing for 20.0 µs before it", "20.0 µs: nothing that the trace knows held it up", "28.0 µs before it began")
+	has("an operation in a wait", selection, "Late 1.3", "goroutine 1 did nothing for 20.0 µs before it",
+		"20.0 µs: nothing that the trace knows held it up", "28.0 µs before it began")
 	b.eval(`pick(0)`)
 	has("a wait for nothing that has a name", selection, "30.0 µs (75 %); in the rest it executed operations itself", "for more than one operation, or for one that is not named")
 	was := b.eval(`theme.back`)
@@ -444,7 +451,8 @@ func TestHostile(t *testing.T) {
 	b.open(hostile(), hostileSource)
 	b.eval(`pick(1, true); search("script"); setRange(20000, 50000)`)
 	b.frame()
-	if got := b.eval(`[typeof hacked, document.querySelectorAll("img, b, footer script").length, $("selection").innerText.includes("<img src=x onerror=")]`); got != `["undefined",0,true]` {
+	done := `[typeof hacked, document.querySelectorAll("img, b, footer script").length, $("selection").innerText.includes("<img src=x onerror=")]`
+	if got := b.eval(done); got != `["undefined",0,true]` {
 		t.Errorf("hostile names have done something: %s", got)
 	}
 	b.quiet()
@@ -470,8 +478,10 @@ func million() *trace.Trace {
 	}
 	for i := range n {
 		begin := time.Duration(i)*2500 + time.Duration(rnd.IntN(1000))
-		tr.Slices = append(tr.Slices, trace.Slice{Kind: trace.Op, Row: i % 4, Begin: begin, End: begin + time.Duration(1000+rnd.IntN(7000)), Enqueued: begin - time.Duration(rnd.IntN(100000)),
-			Name: fmt.Sprint("operation ", rnd.IntN(40)), At: places[rnd.IntN(100)], ID: trace.ID{Stream: 1, Seq: uint64(i + 1)}, Reads: [4]trace.ID{{Stream: 1, Seq: uint64(max(1, i-rnd.IntN(8)))}},
+		tr.Slices = append(tr.Slices, trace.Slice{
+			Kind: trace.Op, Row: i % 4, Begin: begin, End: begin + time.Duration(1000+rnd.IntN(7000)), Enqueued: begin - time.Duration(rnd.IntN(100000)),
+			Name: fmt.Sprint("operation ", rnd.IntN(40)), At: places[rnd.IntN(100)], ID: trace.ID{Stream: 1, Seq: uint64(i + 1)},
+			Reads:  [trace.MaxReads]trace.ID{{Stream: 1, Seq: uint64(max(1, i-rnd.IntN(8)))}},
 			Result: fmt.Sprintf("float32[%d 10]", rnd.IntN(64)), Bytes: rnd.Int64N(1e6)})
 		if i%8 == 0 {
 			tr.Memory = append(tr.Memory, trace.Sample{At: begin, Bytes: rnd.Int64N(1e7)})
