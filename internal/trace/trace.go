@@ -92,19 +92,20 @@ type Writer struct {
 	most  int                     // events that wait to be written, at most
 	lost  int                     // events that came too fast to be written
 	names []rowName               // of rows, not written yet
+	named map[uint64]bool         // rows that have a name
 	last  time.Duration           // when the bytes in flight were noted last
 
 	bell chan struct{} // many events have come
 	end  chan struct{} // closed when the trace ends
 
-	out    sync.Mutex // held while events are written; taken before mu. It guards the rest
-	w      io.Writer
-	spare  []Event
-	text   []byte
-	places map[uintptr]string
-	rested time.Time // see Pass
-	err    error
-	ended  bool
+	out     sync.Mutex // held while events are written; taken before mu. It guards the rest
+	w       io.Writer
+	spare   []Event
+	text    []byte
+	places  map[uintptr]string
+	written time.Time // when Pass wrote last
+	err     error
+	ended   bool
 }
 
 type rowName struct {
@@ -113,15 +114,15 @@ type rowName struct {
 }
 
 const (
-	many      = 1 << 15               // events after which they are written
-	tooMany   = 1 << 20               // events that wait to be written, at most
-	sample    = 20 * time.Microsecond // between two notes of the bytes in flight, at least
-	restAfter = 19                    // Pass writes during 5 % of the time, at most
+	many    = 1 << 15               // events after which they are written
+	tooMany = 1 << 20               // events that wait to be written, at most
+	sample  = 20 * time.Microsecond // between two notes of the bytes in flight, at least
+	rest    = time.Millisecond      // between two writes of Pass, at least
 )
 
 // NewWriter begins a trace. place returns the line of the program at a PC; nil: there is none.
 func NewWriter(w io.Writer, place func(pc uintptr) *Place) *Writer {
-	t := &Writer{w: w, began: -1, last: -sample, most: tooMany, place: place, places: map[uintptr]string{}, bell: make(chan struct{}, 1), end: make(chan struct{})}
+	t := &Writer{w: w, began: -1, last: -sample, most: tooMany, place: place, places: map[uintptr]string{}, named: map[uint64]bool{}, bell: make(chan struct{}, 1), end: make(chan struct{})}
 	name, err := json.Marshal(os.Args[0])
 	if err != nil {
 		panic(err) // strings have no errors
@@ -145,11 +146,14 @@ func (t *Writer) run() {
 	}
 }
 
-// Name names a row.
+// Name names a row. The first name counts.
 func (t *Writer) Name(row uint64, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.names = append(t.names, rowName{row, name})
+	if !t.named[row] {
+		t.named[row] = true
+		t.names = append(t.names, rowName{row, name})
+	}
 }
 
 // Add adds an event. inFlight is how many bytes are in flight at its end.
@@ -173,17 +177,15 @@ func (t *Writer) Add(e *Event, inFlight int64) {
 	}
 }
 
-// Pass is called when the program has time: it writes, unless that would take more than 5 % of the time.
+// Pass is called when a wait of the program has ended, which may be its last one: it writes, but seldom, as each write
+// takes some microseconds beyond what its events take.
 func (t *Writer) Pass() {
 	t.out.Lock()
 	defer t.out.Unlock()
-	start := time.Now()
-	if start.Before(t.rested) {
-		return
+	if time.Since(t.written) >= rest {
+		t.flush()
+		t.written = time.Now()
 	}
-	t.flush()
-	end := time.Now()
-	t.rested = end.Add(restAfter * end.Sub(start))
 }
 
 // Flush writes what was added. It returns the first error of the underlying writer.
@@ -224,7 +226,7 @@ func (t *Writer) flush() error {
 	for _, n := range names {
 		t.text = append(t.text, ",\n"+`{"ph":"M","name":"thread_name","pid":1,"tid":`...)
 		t.text = strconv.AppendUint(t.text, n.row, 10)
-		t.text = strconv.AppendQuoteToASCII(append(t.text, `,"args":{"name":`...), n.name)
+		t.text = appendString(append(t.text, `,"args":{"name":`...), n.name)
 		t.text = append(t.text, `}}`...)
 	}
 	t.begin(events)
@@ -273,7 +275,7 @@ func (t *Writer) encode(e *Event) {
 	}
 	b = append(b, ",\n"+`{"ph":"X","cat":"`...)
 	b = append(append(b, e.Kind.String()...), `","name":`...)
-	b = append(strconv.AppendQuoteToASCII(b, e.Name), `,"ts":`...)
+	b = append(appendString(b, e.Name), `,"ts":`...)
 	b = t.micros(b, e.Begin-t.began)
 	b = t.micros(append(b, `,"dur":`...), e.End-e.Begin)
 	b = append(b, `,"pid":1,"tid":`...)
@@ -310,6 +312,20 @@ func (t *Writer) encode(e *Event) {
 		}
 	}
 	t.text = append(append(b, t.at(e.PC)...), `}}`...)
+}
+
+// appendString appends a string of JSON.
+func appendString(b []byte, s string) []byte {
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			text, err := json.Marshal(s)
+			if err != nil {
+				panic("strings have no errors")
+			}
+			return append(b, text...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // micros appends a time in microseconds.

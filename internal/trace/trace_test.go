@@ -31,6 +31,8 @@ func TestText(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, places)
 	w.Name(7, "worker of cpu")
+	w.Name(7, "another name")
+	w.Name(8, "a \"name\"\x01")
 	w.Add(someEvent(), 2560)
 	w.Add(&Event{Kind: Wait, Row: 1, Begin: 10 * us, End: 15500, Name: "Item", ID: ID{1, 45}, Idle: 2500}, 0)
 	w.Add(&Event{Kind: Stall, Row: 1, Begin: 16 * us, End: 60 * us, Name: "Add", PC: 41}, 17)
@@ -42,6 +44,7 @@ func TestText(t *testing.T) {
 	}
 	want := `
 {"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"worker of cpu"}},
+{"ph":"M","name":"thread_name","pid":1,"tid":8,"args":{"name":"a \"name\"\u0001"}},
 {"ph":"X","cat":"op","name":"MatMul","ts":3.250,"dur":3,"pid":1,"tid":7,"args":{"id":"1.45","enqueued":0,"reads":["1.43","1.44"],"result":"float32[64 10]","bytes":2560,"at":"/src/tr\"ain\u003c/script\u003e\n.go:31","func":"main.train[...]"}},
 {"ph":"C","name":"bytes in flight","ts":6.250,"pid":1,"args":{"bytes":2560}},
 {"ph":"X","cat":"wait","name":"Item","ts":0.750,"dur":5.500,"pid":1,"tid":1,"args":{"idle":2.500,"for":"1.45"}},
