@@ -56,7 +56,7 @@ func (a *target) isSame(r *plan.Read) bool {
 			same = same && (obj == nil || obj.Pos() < a.loop.Node.Pos() || a.loop.Node.End() <= obj.Pos())
 		case *ast.CallExpr:
 			_, api, kind := a.f.Callee(n)
-			same = same && (n == r.Expr || kind == plan.CallsLibrary && (api.Kind == tensorapi.View || api.Kind == tensorapi.Op && api.Arg == tensorapi.None))
+			same = same && kind == plan.CallsLibrary && (n == r.Expr || api.Kind == tensorapi.View || api.Kind == tensorapi.Op && api.Arg == tensorapi.None)
 		}
 		return same
 	})
