@@ -111,7 +111,12 @@ func makeOthers() (all, unrounded []*operation) {
 			if y == 0 {
 				return x / y
 			}
-			return math.RoundToEven((x - remainder(x, y)) / y)
+			rest := math.Mod(x, y)
+			n := (x - rest) / y
+			if rest != 0 && (rest < 0) != (y < 0) {
+				n--
+			}
+			return math.RoundToEven(n)
 		}, nil)
 	}, tMat, tMat, tMat))
 	near(nearly("$0.Softmax(1)", 2, func(a []*value) *value { return softmax(a[0], 1) }, tMat, tMat))

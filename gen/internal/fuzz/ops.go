@@ -248,7 +248,10 @@ var common = []*operation{
 	}},
 	{source: "$0[$1%len($0)]", result: tMat, args: []kind{tMats, tInt}, weight: 3, eval: func(_ *machine, a []any) any {
 		xs, i := a[0].([]*value), a[1].(int)
-		return xs[i%len(xs)] // negative: a mistake of the program, which panics
+		if i %= len(xs); i < 0 { // a mistake of the program
+			panic(raised{fmt.Sprintf("runtime.boundsError: runtime.boundsError: runtime error: index out of range [%d]", i)})
+		}
+		return xs[i]
 	}},
 
 	// Cells and random numbers.

@@ -1,6 +1,8 @@
 package past
 
 import (
+	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -51,6 +53,9 @@ func (p *floats) unguarded() *plan.Reason {
 		if hidden(x) {
 			return fails(plan.Cause{Pos: x.tensor.Pos(), Text: "uses " + types.ExprString(x.tensor) + ", which may be of another shape each time"})
 		}
+		if x.by != g.Before && p.divides(x.tensor) {
+			return fails(plan.Cause{Pos: x.tensor.Pos(), Text: "may divide by zero in " + types.ExprString(x.tensor) + ", which is compared before it is used"})
+		}
 	}
 	for _, x := range p.asked {
 		if hidden(x) {
@@ -58,4 +63,14 @@ func (p *floats) unguarded() *plan.Reason {
 		}
 	}
 	return nil
+}
+
+// divides reports whether e has a division of integers that may fail: xs[i%len(xs)].
+func (p *floats) divides(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		b, ok := n.(*ast.BinaryExpr)
+		found = found || ok && (b.Op == token.REM || b.Op == token.QUO) && !isNonzero(p.f.Info, b.Y)
+		return !found
+	})
+	return found
 }
