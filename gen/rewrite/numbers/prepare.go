@@ -81,7 +81,7 @@ func (p *preparer) list(list []ast.Stmt) {
 func (p *preparer) uses(to ast.Expr, list []ast.Stmt) (uses []ast.Expr, isForDevice bool) {
 	place := p.f.Effects(to)
 	for _, s := range list {
-		if e := p.f.StmtEffects(s); e.Barrier != nil || place.Needs(e) || jumps(s) || hasLiterals(s) {
+		if e := p.f.StmtEffects(s); e.Barrier != nil || place.Needs(e) || jumps(s) || hasLiterals(s) || p.pointsTo(to, s) {
 			break
 		}
 		ast.Inspect(s, func(n ast.Node) bool {
@@ -100,6 +100,16 @@ func (p *preparer) uses(to ast.Expr, list []ast.Stmt) (uses []ast.Expr, isForDev
 		})
 	}
 	return uses, isForDevice
+}
+
+// pointsTo reports whether s makes a pointer to what e is: that has to lead to the memory.
+func (p *preparer) pointsTo(e ast.Expr, s ast.Stmt) (found bool) {
+	ast.Inspect(s, func(n ast.Node) bool {
+		u, ok := n.(*ast.UnaryExpr)
+		found = found || ok && u.Op == token.AND && p.isSame(u.X, e)
+		return !found
+	})
+	return found
 }
 
 // isSame reports whether x and y are written in the same way, and mean the same variables.
