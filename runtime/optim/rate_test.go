@@ -54,7 +54,11 @@ func TestRatesOfTheDevice(t *testing.T) {
 					}
 				})
 				var got []tensor.Cell
-				withoutWaits(t, func() {
+				run := withoutWaits
+				if on.Kind() != device.KindCPU {
+					run = func(_ *testing.T, f func()) { f() } // Either reads a condition that is there, and waits for its copy
+				}
+				run(t, func() {
 					got = train(func(o *optim.Optimizer, rate float64) { o.SetRateF64(number(rate)) }, func(o *optim.Optimizer, rate float64) {
 						tensor.Either(number(rate).Gt(tensor.Const(0)), func() { o.SetRateF64(number(rate)) }, nil, o)
 					})
