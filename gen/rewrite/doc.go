@@ -46,8 +46,7 @@
 //
 // An attempt is of use if it makes something come later that waited. If it is not, the planner tries the loop in
 // other forms, and at last the loops in it one by one: also if the loop would wait for what ends one of them, and that
-// one may run past its end. Of several versions of a function it takes the one of which the remarks refuse fewest
-// reads.
+// one may run past its end. Of several versions of a function it takes the one with the fewest reads refused.
 //
 // # To read on
 //

@@ -56,7 +56,8 @@ func TestRatesOfTheDevice(t *testing.T) {
 				var got []tensor.Cell
 				run := withoutWaits
 				if on.Kind() != device.KindCPU {
-					run = func(_ *testing.T, f func()) { f() } // Either reads a condition that is there, and waits for its copy
+					// Either reads a condition that is there, and waits for its copy
+					run = func(_ *testing.T, f func()) { f() }
 				}
 				run(t, func() {
 					got = train(func(o *optim.Optimizer, rate float64) { o.SetRateF64(number(rate)) }, func(o *optim.Optimizer, rate float64) {

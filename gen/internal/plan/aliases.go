@@ -309,7 +309,7 @@ func (f *Function) looksAtPart(id *ast.Ident, w, v *types.Var) bool {
 	return false
 }
 
-// PartOf returns the variable that leads to all of the memory of which v, which is only looked at, is a part; or nil.
+// PartOf returns the owner of the memory that v is for looking at a part of, or nil.
 func (f *Function) PartOf(v *types.Var) *types.Var {
 	if facts := f.facts[v]; facts != nil && facts.of != nil && f.Owns(facts.of) {
 		return facts.of

@@ -536,8 +536,8 @@ func (w *walker) elementsOf(e ast.Expr) (Loc, bool) {
 	return Loc{Kind: Memory}, true
 }
 
-// owner returns the variable that e is or a part of, or of which e is one of the slices in it, or a part of one, if
-// nothing else leads to its memory.
+// owner returns the variable whose memory e is in, if nothing else leads there. e is the variable, a part of it, one of
+// the slices in it, or a part of one.
 func (w *walker) owner(e ast.Expr) (*types.Var, bool) {
 	e = ast.Unparen(e)
 	for part, ok := e.(*ast.SliceExpr); ok; part, ok = e.(*ast.SliceExpr) {

@@ -52,7 +52,8 @@ func (f *frame) callExpr(e *ast.CallExpr) value {
 	return f.callOf(fn, recv, f.args(e, fn.Signature()), e)
 }
 
-// glances notes that nothing goes on to lead to the lists of which parts are in args, once what it returns is called.
+// glances is for a call that keeps no part of a list in args. The function that it returns takes back that the lists
+// are shared, which taking parts of them has noted.
 func (f *frame) glances(args []ast.Expr) (done func()) {
 	shared := make(map[*memory]bool)
 	for _, arg := range args {

@@ -13,7 +13,7 @@ import (
 )
 
 // A list of integers from which tensors are made, such as the tokens that a model goes on from, has a second list with
-// the same numbers, of which the device may still be computing some. The list itself stays on the host, for whoever
+// the same numbers; some may not have been computed yet. The list itself stays on the host, for whoever
 // looks at it:
 //
 //	                                    idsI64 := asyncrt.ConstInts(ids)
@@ -199,7 +199,7 @@ func (r *finder) isGrown(e ast.Expr) bool {
 	return v != nil && len(r.growing(v)) > 0
 }
 
-// whole returns the variable that e is, or of which e is a part, perhaps by another name.
+// whole returns the variable that e is or takes a part of, perhaps by another name.
 func (r *finder) whole(e ast.Expr) *types.Var {
 	if s, ok := ast.Unparen(e).(*ast.SliceExpr); ok {
 		e = s.X

@@ -50,7 +50,7 @@ type stored struct {
 	name string
 }
 
-// list finds the statements in list that store a value of which an operation makes use before it may change.
+// list finds the statements in list that store a value, and an operation uses that value before it may change.
 func (p *preparer) list(list []ast.Stmt) {
 	for i, s := range list {
 		a, ok := s.(*ast.AssignStmt)

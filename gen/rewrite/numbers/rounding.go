@@ -87,7 +87,7 @@ func (r *locals) isProduct(e ast.Expr, seen map[*types.Var]bool) bool {
 	return false
 }
 
-// holdsProduct is isProduct for e, an element of v, of which keepsElements says that it knows all.
+// holdsProduct is isProduct for e, an element of v. keepsElements knows all that is stored in v.
 func (r *locals) holdsProduct(e ast.Expr, v *types.Var, seen map[*types.Var]bool) bool {
 	if seen[v] {
 		return true // as far as is known at another place
@@ -125,8 +125,8 @@ func (r *locals) isMerged(id *ast.Ident, v *types.Var) bool {
 	return true
 }
 
-// isBehind reports whether e, v or an element of it, stands behind a loop in which d sets it, which may have had no
-// iteration, or others since.
+// isBehind reports whether d sets e in a loop, and e, which is v or an element of it, is asked for behind that loop.
+// The loop may have had no iteration, or others since.
 func (r *locals) isBehind(e ast.Expr, v *types.Var, d definition) bool {
 	return slices.ContainsFunc(r.f.LoopsAround(d.stmt), func(loop ast.Node) bool {
 		n, isFor := loop.(*ast.ForStmt)

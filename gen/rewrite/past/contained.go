@@ -91,7 +91,7 @@ func (p *shapes) holdsTensors(v types.Object) bool {
 	return ok && p.f.Analysis.API.IsTensor(s.Elem())
 }
 
-// put returns what is known of the shapes of the tensors that s puts into v, a slice that nothing else leads to.
+// put returns what is known of the shapes of the tensors that s puts into v, a slice of the function's own.
 func (p *shapes) put(s *plan.Stmt, v types.Object) shape {
 	t := changing
 	switch n := s.Inner().(type) {
