@@ -70,7 +70,7 @@ func TestRatesOfTheDevice(t *testing.T) {
 	}
 }
 
-// A rate that the device computes is the one that Rate returns and that states keep, and is given back.
+// Rate returns a rate that the device computes. States keep it, and give it back.
 func TestRateOfTheDeviceIsKept(t *testing.T) {
 	w := nn.NewParam(tensor.Ones(2))
 	opt := optim.Group(optim.SGD([]*nn.Param{w}, 1), optim.SGD([]*nn.Param{nn.NewParam(tensor.Ones(2))}, 3))

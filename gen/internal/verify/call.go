@@ -52,8 +52,8 @@ func (f *frame) callExpr(e *ast.CallExpr) value {
 	return f.callOf(fn, recv, f.args(e, fn.Signature()), e)
 }
 
-// glances is for a call that keeps no part of a list in args. The function that it returns takes back that the lists
-// are shared, which taking parts of them has noted.
+// glances is for a call that keeps no part of a list in args. Taking the part has noted that the list is shared. done
+// takes that back.
 func (f *frame) glances(args []ast.Expr) (done func()) {
 	shared := make(map[*memory]bool)
 	for _, arg := range args {
