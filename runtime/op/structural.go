@@ -182,9 +182,7 @@ var (
 		Run: func(p *Plan) {
 			from, to := p.Types[0], p.Attr.DType
 			p.Shape, p.DType = p.In[0].Shape, to
-			p.Cmd = p.In[0].elementwise(casts[from].of(to, func() *device.Kernel {
-				return device.NewKernel("As", device.Map, kernel.Cast(kernel.Arg(0, from), to), to, from)
-			}))
+			p.Cmd = p.In[0].elementwise(Cast(from, to))
 			p.Cost = int64(p.Cmd.N)
 		},
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {

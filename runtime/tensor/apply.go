@@ -42,7 +42,7 @@ func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 	if !d.Types.Has(dt) {
 		wrong(d.Name, op.Unsupported(d.Types), in[:n]...)
 	}
-	shape, dev, plain, tracked := first.shape, first.storage.Device(), true, false
+	shape, dev, plain, tracked, lazy := first.shape, first.storage.Device(), true, false, false
 	for i, x := range in[:n] {
 		want := dt
 		if d.Cond && i == 0 {
@@ -59,6 +59,7 @@ func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 			wrong(d.Name, op.MistakeDevices, in[:n]...)
 		}
 		tracked = tracked || x.node != nil
+		lazy = lazy || x.lazy != isEager
 		plain = plain && x.strides == nil
 		if i > 0 && !slices.Equal(shape, x.shape) {
 			plain = false
@@ -77,6 +78,18 @@ func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 		o.Cmd.Imm[i] = immediate(d, scalars[i], in[:n])
 	}
 	tracked = tracked && tracking
+	if lazy {
+		if !d.Fails || dt.IsFloat() { // an operation that fails by itself names itself
+			out := putOff(d.Kernel(dt), o.Cmd.Imm, d.Scalars, in[:n], dev, d.Elements(dt), shape)
+			if tracked {
+				record(out, d, op.Attr{Scalars: scalars}, in)
+			}
+			return out
+		}
+		for i, x := range in[:n] {
+			in[i] = x.now()
+		}
+	}
 	out := newResult(dev, d.Elements(dt), shape, tracked)
 	o.Cmd.Kernel, o.Cmd.N, o.Cost = d.Kernel(dt), out.size, int64(out.size)
 	o.Operands[0], o.Shapes[0] = out.storage, &out.shape
@@ -169,7 +182,10 @@ func planned(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 	switch {
 	case d.View != nil:
 		attr := a // a copy, because its address escapes
-		out = viewOf(d, &attr, in[0])
+		out = viewOf(d, &attr, in[0].now())
+	case d == op.As && in[0].lazy != isEager:
+		x := in[0]
+		out = putOff(op.Cast(x.dtype, a.DType), [2]uint64{}, 0, in[:1], x.storage.Device(), a.DType, x.shape)
 	case d == op.To:
 		out = in[0].move(a.Device)
 	case d == op.Scatter:
@@ -199,6 +215,7 @@ func run(d *op.Def, a op.Attr, dev device.Device, in operands, tracked bool) *Te
 	p.Attr = a
 	n := 0
 	for ; n < len(in) && in[n] != nil; n++ {
+		in[n] = in[n].now()
 		x := in[n]
 		p.In[n], p.Types[n] = x.view(), x.dtype
 		if want := d.Operand(n, in[0].dtype); x.dtype != want {
@@ -304,7 +321,7 @@ var plans = sync.Pool{New: func() any { return new(op.Plan) }}
 func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
 	v, ok := d.View(a, x.view())
 	if ok {
-		x.storage.Hold()
+		x.hold()
 	} else {
 		x = contiguous(x, x.storage.Device()) // the view takes over the copy's only holder
 		v, _ = d.View(a, x.view())
@@ -320,6 +337,7 @@ func viewOf(d *op.Def, a *op.Attr, x *Tensor) *Tensor {
 // contiguous returns a copy of x in row-major order without gaps. dev is the device of x, perhaps in other scopes.
 // The copy belongs to the scopes of dev.
 func contiguous(x *Tensor, dev device.Device) *Tensor {
+	x = x.now()
 	p := plans.Get().(*op.Plan)
 	p.In[0], p.Types[0] = x.view(), x.dtype
 	op.Contiguous.Run(p)
@@ -361,6 +379,7 @@ func putOver(a op.Attr, x, y *Tensor) *Tensor {
 // places. If keeps is set, whole already has elements or an error: those stay. Otherwise nothing was written to
 // whole before.
 func put(d *op.Def, whole, x *Tensor, axis, from, step int, keeps bool) {
+	x = x.now()
 	p := op.Plan{In: [op.MaxInputs]op.View{x.view()}, Types: [op.MaxInputs]device.DType{x.dtype}}
 	d.Run(&p)
 	o := engine.Op{Cmd: p.Cmd, Cost: p.Cost}
@@ -398,6 +417,7 @@ func (t *Tensor) move(to device.Device) *Tensor {
 // copyTo returns a copy of t's elements on a device. The copy belongs to the scopes of to and to no others. So does
 // the contiguous copy that it needs in between if t has strides.
 func (t *Tensor) copyTo(to device.Device) *Tensor {
+	t = t.now()
 	x := t
 	if t.strides != nil {
 		x = contiguous(t, t.storage.Device().Unscoped().Within(to))
@@ -411,7 +431,7 @@ func (t *Tensor) copyTo(to device.Device) *Tensor {
 
 // record makes out tracked if d has a gradient with respect to a tracked operand. out is the result of d on in.
 func record(out *Tensor, d *op.Def, a op.Attr, in operands) {
-	call := op.Call{Def: d, Attr: a, Out: out}
+	call := op.Call{Def: d, Attr: a, Lazy: out.lazy != isEager, Out: out}
 	var parents [op.MaxInputs]*tape.Node
 	tracked := false
 	for i, x := range in {
@@ -432,7 +452,7 @@ func record(out *Tensor, d *op.Def, a op.Attr, in operands) {
 // keeper counts the users of tensors. It is never given a Meta, which has no memory.
 type keeper struct{}
 
-func (keeper) Hold(v op.Value)  { v.(*Tensor).storage.Hold() }
+func (keeper) Hold(v op.Value)  { v.(*Tensor).hold() }
 func (keeper) LetGo(v op.Value) { v.(*Tensor).letGo() }
 
 // builder builds gradients. If tracking is set, the gradients of tracked values are tracked, so that they can be
@@ -474,6 +494,19 @@ func (b *builder) Settle(v op.Value) {
 	}
 	clear(b.made)
 	b.made = b.made[:0]
+}
+
+func (b *builder) Like(lazy bool, v op.Value) op.Value {
+	t := v.(*Tensor)
+	switch {
+	case lazy == (t.lazy != isEager):
+		return v
+	case lazy:
+		defer t.letGo()
+		return t.Lazy()
+	}
+	defer t.letGo()
+	return t.eager()
 }
 
 func zerosLike(x *Tensor) *Tensor {

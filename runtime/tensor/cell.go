@@ -81,7 +81,8 @@ func (b *Buffer) Set(t *Tensor) {
 	t.mustLive("Set")
 	Changing(b)
 	old := b.value
-	b.value = t.detached()
+	b.value = t.eager()
+	b.value.node = nil
 	old.letGo()
 }
 
@@ -131,7 +132,7 @@ func Snapshot(cells ...Cell) State {
 		default:
 			if v := c.Value(); v != nil {
 				v.mustLive("Snapshot")
-				k.value = v.another() // the cell may have that handle itself
+				k.value = v.eager() // the cell may have that handle itself
 			}
 		}
 		s.kept[i] = k

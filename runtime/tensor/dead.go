@@ -44,7 +44,7 @@ func Dead(ts ...*Tensor) {
 			t.drop()
 			continue
 		}
-		if !t.storage.LetGo() {
+		if !t.unhold() {
 			continue // perhaps the program never gets here
 		}
 		if here == 0 {
@@ -59,7 +59,12 @@ func (t *Tensor) another() *Tensor {
 	if t == nil {
 		return nil
 	}
-	t.storage.Hold()
+	t.hold()
+	return t.copied()
+}
+
+// copied returns a handle that the caller has counted.
+func (t *Tensor) copied() *Tensor {
 	u := *t
 	u.dead = 0
 	return &u
@@ -72,7 +77,7 @@ func (t *Tensor) letGo() {
 	case t.dead&rowBit != 0:
 		t.drop()
 	default:
-		t.storage.LetGo()
+		t.unhold()
 	}
 }
 

@@ -88,7 +88,7 @@ func (p *Param) Set(t *Tensor) {
 
 // hold gives p another handle of t as its value.
 func (p *Param) hold(t *Tensor) {
-	v, old := t.another(), p.value
+	v, old := t.eager(), p.value
 	v.node = tape.NewLeaf(p.leaf())
 	p.value = v
 	old.letGo()
@@ -156,7 +156,8 @@ func (p *Param) SetGrad(g *Tensor) {
 	}
 	Changing(p)
 	old := p.grad
-	p.grad = g.detached()
+	p.grad = g.eager()
+	p.grad.node = nil
 	old.letGo()
 }
 
@@ -251,7 +252,7 @@ func Grad(y *Tensor, xs ...*Tensor) []*Tensor {
 			grads[i] = zerosLike(xs[i])
 			continue
 		}
-		grads[i] = v.(*Tensor).another() // several may be one tensor
+		grads[i] = v.(*Tensor).eager() // several may be one tensor
 		b.LetGo(v)
 	}
 	return grads

@@ -26,7 +26,7 @@ import (
 //go:noinline
 func (t *Tensor) Wait() error {
 	t.mustLive("Wait")
-	return t.storage.Wait(context.Background(), "Wait")
+	return t.now().storage.Wait(context.Background(), "Wait")
 }
 
 // Wait waits until all of ts have been computed, in one wait, and returns the
@@ -41,7 +41,7 @@ func Wait(ts ...*Tensor) error {
 			wrong("Wait", op.MistakeNil)
 		}
 		t.mustLive("Wait")
-		storages[i] = t.storage
+		storages[i] = t.now().storage
 	}
 	return engine.WaitEach(context.Background(), "Wait", storages)
 }
@@ -53,7 +53,7 @@ func Wait(ts ...*Tensor) error {
 //go:noinline
 func (t *Tensor) WaitContext(ctx context.Context) error {
 	t.mustLive("WaitContext")
-	return t.storage.Wait(ctx, "WaitContext")
+	return t.now().storage.Wait(ctx, "WaitContext")
 }
 
 // Item returns the value of a one-element tensor as a float64. True is 1. An int64 is converted as Go converts it,
@@ -246,6 +246,7 @@ func (t *Tensor) MarshalJSON() ([]byte, error) {
 // to doneWith when it has read it.
 func (t *Tensor) onHost(ctx context.Context, name string) (*Tensor, error) {
 	t.mustLive(name)
+	t = t.now()
 	if t.storage.Device().Caps().HostMemory {
 		return t, t.storage.Wait(ctx, name)
 	}
@@ -303,6 +304,8 @@ func (t *Tensor) item(name string) uint64 {
 
 // load waits for t and returns the bits of the element at the given place in its storage.
 func (t *Tensor) load(ctx context.Context, name string, at int) (uint64, error) {
+	t.mustLive(name)
+	t = t.now()
 	if ctx.Done() == nil {
 		return t.loadOnce(ctx, name, at)
 	}

@@ -183,7 +183,7 @@ func follows(ts []*Tensor, i, from int) bool {
 // rows returns a tensor with n rows. t is the first one, and each of the others begins step elements
 // behind the one before.
 func (t *Tensor) rows(n, step int) *Tensor {
-	t.storage.Hold()
+	t.hold()
 	u := &Tensor{storage: t.storage, shape: append(device.Shape{n}, t.shape...), off: t.off, size: n * t.size, dtype: t.dtype}
 	if n > 1 && (t.strides != nil || step != t.size) {
 		strides := t.strides
@@ -241,7 +241,7 @@ func joinWhole(dev device.Device, shape device.Shape, rows int, ts []*Tensor) *T
 	out := newResult(dev, ts[0].dtype, shape, false)
 	parts, reads := make([]device.Part, len(ts)), make([]*engine.Storage, len(ts))
 	for i, t := range ts {
-		parts[i], reads[i] = device.Part{Off: t.off, N: t.size / rows}, t.storage
+		parts[i], reads[i] = device.Part{Off: t.off, N: t.size / rows}, t.now().storage
 	}
 	o := engine.Op{Reads: reads, Cost: int64(out.size)}
 	o.Cmd = device.Command{Kernel: op.Joining(out.dtype), N: out.size, Args: &device.Args{Shape: device.Shape{rows}, Parts: parts}}

@@ -80,6 +80,7 @@ type Tensor struct {
 	off     int   // of the first element in the storage
 	size    int
 	dtype   device.DType
+	lazy    laziness
 	dead    uint32 // where the program said that it will not use the handle again, see Dead; 0: it did not
 }
 
@@ -184,7 +185,7 @@ func (t *Tensor) Device() device.Device { return t.storage.Device() }
 //go:noinline
 func (t *Tensor) Soon() bool {
 	t.mustLive("Soon")
-	return t.storage.Hasten()
+	return t.now().storage.Hasten()
 }
 
 // Ready reports whether a read would return, or panic, without waiting: either the elements have been computed, or t
@@ -193,7 +194,7 @@ func (t *Tensor) Soon() bool {
 //asyncgen:api poll
 func (t *Tensor) Ready() bool {
 	t.mustLive("Ready")
-	return t.storage.Ready()
+	return t.now().storage.Ready()
 }
 
 // view returns how t's elements lie in its storage: shape, strides and offset.

@@ -116,6 +116,9 @@ func (e *Engine) guess() *Guess {
 	return e.guesses.get(self()).g
 }
 
+// Guessing returns the Guess of what the calling goroutine enqueues now, or nil.
+func (e *Engine) Guessing() *Guess { return e.guess() }
+
 // get returns what a goroutine guesses now; the zero guessing: nothing.
 func (gs *guesses) get(owner uintptr) guessing {
 	gs.mu.RLock()

@@ -59,6 +59,15 @@ func (b *boxes) Zeros(op.Value) op.Value { panic("nor zeros") }
 func (b *boxes) Hold(v op.Value)         { b.use(v).users++ }
 func (b *boxes) LetGo(v op.Value)        { b.use(v).users-- }
 
+func (b *boxes) Like(lazy bool, v op.Value) op.Value {
+	if !lazy {
+		return v
+	}
+	x := b.make("lazy", v.(*box).v)
+	b.LetGo(v)
+	return x
+}
+
 func (b *boxes) Settle(v op.Value) {
 	kept := v == nil
 	for _, x := range b.made {
@@ -105,7 +114,7 @@ func TestUsersAreCounted(t *testing.T) {
 		var unused []tracked
 		defs := []*op.Def{op.Add, op.Sub, op.Mul, op.Div, op.Square, op.Neg, op.AddScalar, op.Exp}
 		for left := 1 + rng.IntN(12); left > 0 || len(unused) > 1; left-- {
-			c := op.Call{Def: defs[rng.IntN(len(defs))], Attr: op.Attr{Scalars: [2]float64{1}}}
+			c := op.Call{Def: defs[rng.IntN(len(defs))], Attr: op.Attr{Scalars: [2]float64{1}}, Lazy: rng.IntN(4) == 0}
 			if left <= 0 {
 				c.Def = op.Mul // what no result depends on would keep what it needs
 			}

@@ -62,6 +62,9 @@ type Builder interface {
 	// Settle lets go of all values built since the last Settle, except v. The caller becomes a user
 	// of v, whether it was built since or not. v may be nil.
 	Settle(v op.Value)
+	// Like returns v so that operations on it are lazy or not, and lets go of v as it was: the gradient of what was
+	// computed in a chain is computed in a chain.
+	Like(lazy bool, v op.Value) op.Value
 }
 
 // Record returns the Node of the result of c. The Node holds those operands, and the result, whose
@@ -200,6 +203,10 @@ func (g Graph) pull(b Builder, seed op.Value, kept map[*Node]bool, release bool)
 	grads := map[*Node]op.Value{g.nodes[len(g.nodes)-1]: seed}
 	for _, n := range slices.Backward(g.nodes) {
 		grad := grads[n]
+		if grad != nil {
+			grad = b.Like(n.call.Lazy, grad)
+			grads[n] = grad
+		}
 		if l, ok := n.leaf.(Eager); ok && release {
 			l.Accumulate(grad)
 			if grad != nil {

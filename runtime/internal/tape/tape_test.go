@@ -41,6 +41,8 @@ func (b *numbers) Hold(op.Value)   {}
 func (b *numbers) LetGo(op.Value)  {}
 func (b *numbers) Settle(op.Value) {}
 
+func (b *numbers) Like(_ bool, v op.Value) op.Value { return v }
+
 // A tracked is a number with its origin.
 type tracked struct {
 	v    number

@@ -1,0 +1,361 @@
+package tensor
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// A lazy operation makes a result that waits: it has a shape and a type, but the operation is not enqueued. What it has
+// to compute is known from its operands, which it holds. When somebody needs the elements, one command computes the
+// operation together with those of its operands that wait, too:
+//
+//	h := x.Lazy().MulScalar(2)  h waits for MulScalar of x
+//	y := h.Add(b).Tanh()        y waits for Tanh of the sum, which waits for Add of h and b
+//	y.Eager()                   enqueues MulScalar+Add+Tanh, of x and b
+//
+// Nothing but this file and the places where operands are taken knows of it. Gradients are recorded for each operation,
+// as they always are, and a gradient that needs h gets the tensor that waits: so its operations are lazy as well, and
+// compute h once more from x instead of reading it from memory.
+//
+// A result that waits is computed for good only once, as part of a result that stays a part. It is computed again
+// wherever it is needed; the program says by Eager what is needed more than once.
+
+// laziness says how operations treat a handle as an operand.
+type laziness uint8
+
+const (
+	isEager  laziness = iota
+	isLeader          // elementwise operations on it are lazy; its elements are like any
+	isWaiter          // the result of a lazy operation; its storage is in a waiterBody
+)
+
+// Lazy returns t as the beginning of a chain: elementwise operations on it, and on their results, are put off until
+// their elements are needed. Then one command computes them together, so that results in between are never in memory.
+//
+//	y := x.Lazy().MulScalar(2).Add(b).Tanh().Eager() // one command, with the bits of three
+//
+// Whoever needs the elements of a result gets them: every operation, read and gradient works on a lazy result as on any
+// other, and has the same bits. Only when they are computed is different, and how often: a result is computed anew in
+// each chain that it is part of. Call [Tensor.Eager] on the last result, and on those that more than one chain needs.
+//
+// An operation joins the chain if it is elementwise, Where or As, if it works on the same shape as its operands that
+// wait, and if the command has room: 3 operands from memory, 2 constants. Otherwise the operands are computed first. A
+// sum of a lazy result over its last axes joins as well, if there are no constants. Gradients of a chain are a chain.
+//
+//asyncgen:api view
+func (t *Tensor) Lazy() *Tensor {
+	if t.isRow("Lazy") {
+		return t.same("Lazy")
+	}
+	u := t.another()
+	u.lazy = max(u.lazy, isLeader)
+	return u
+}
+
+// Eager returns t without what [Tensor.Lazy] says: operations on the result are enqueued at once. If t waits to be
+// computed, Eager enqueues that. It does not wait.
+//
+//asyncgen:api op
+//go:noinline
+func (t *Tensor) Eager() *Tensor {
+	if t.isRow("Eager") {
+		return t.same("Eager")
+	}
+	return t.eager()
+}
+
+// eager is Eager for a handle that the library has.
+func (t *Tensor) eager() *Tensor {
+	u := t.now().another()
+	u.lazy = isEager
+	return u
+}
+
+// A waiterBody is the body of a result that waits. The storage is the first thing in it, so that handles find the rest.
+type waiterBody struct {
+	body
+	waiter
+}
+
+// A waiter is an operation that is put off. lazies.mu guards what changes.
+type waiter struct {
+	kernel *device.Kernel
+	imm    [2]uint64
+	imms   int // how many of them there are
+	// guess is what the goroutine guessed that made it. If the elements are needed where something else is guessed,
+	// they are computed apart, as those that are discarded must not be missing later.
+	guess *engine.Guess
+
+	state   waiterState
+	in      operands // handles of its own; nil once they are not needed any more
+	holders int      // beside the first, as in engine.Storage
+}
+
+type waiterState uint8
+
+const (
+	isPutOff waiterState = iota
+	isBeingEnqueued
+	isEnqueued
+	isDropped
+)
+
+// lazies orders what goroutines do with waiters. It is never held while something is enqueued.
+var lazies struct{ mu sync.Mutex }
+
+// waiter returns what t waits for, or nil if it never waited.
+func (t *Tensor) waiter() *waiter {
+	if t.lazy != isWaiter {
+		return nil
+	}
+	return &(*waiterBody)(unsafe.Pointer(t.storage)).waiter
+}
+
+// putOff returns a result of the given shape and type that waits for k, with so many constants, of the operands in.
+func putOff(k *device.Kernel, imm [2]uint64, imms int, in []*Tensor, dev device.Device, dt DType, shape device.Shape) *Tensor {
+	b := &waiterBody{}
+	t := &Tensor{size: shape.Size(), dtype: dt, lazy: isWaiter, storage: &b.own}
+	if len(shape) <= inlineRank {
+		t.shape = b.dims[:copy(b.dims[:], shape):len(shape)]
+	} else {
+		t.shape = slices.Clone(shape)
+	}
+	b.own.Init(eng(), dev, bytesFor(t.size, dt))
+	b.kernel, b.imm, b.imms, b.guess = k, imm, imms, eng().Guessing()
+	for i, x := range in {
+		if x.lazy == isWaiter && !slices.Equal(x.shape, shape) {
+			x = x.now() // to compute it for each element that it is broadcast to would be a waste
+		}
+		b.in[i] = x.another()
+	}
+	// Make room: the operand that more is put together for is computed first.
+	for {
+		lazies.mu.Lock()
+		var c chain
+		fits := c.add(&b.waiter) >= 0
+		lazies.mu.Unlock()
+		if fits {
+			return t
+		}
+		most, length := 0, 0
+		for i, x := range b.in {
+			if n := x.chainLength(); n > length {
+				most, length = i, n
+			}
+		}
+		x := b.in[most]
+		y := x.now().another()
+		y.lazy = min(y.lazy, isLeader)
+		b.in[most] = y
+		x.letGo()
+	}
+}
+
+// chainLength returns how many operations are put off for t: 0 if its elements are enqueued, and more than a command
+// has room for if it must be computed in parts, as something that it waited for is enqueued now.
+func (t *Tensor) chainLength() int {
+	if t == nil || t.waiter() == nil {
+		return 0
+	}
+	lazies.mu.Lock()
+	defer lazies.mu.Unlock()
+	var c chain
+	switch w := t.waiter(); {
+	case !w.isWaiting():
+		return 0
+	case c.add(w) < 0:
+		return op.MaxChain + 1
+	}
+	return c.n
+}
+
+func (w *waiter) isWaiting() bool { return w.state == isPutOff || w.state == isBeingEnqueued }
+
+// A chain is waiters that one command computes.
+type chain struct {
+	op.Chain
+	waiters [op.MaxChain]*waiter
+	n       int
+	in      operands // from memory
+	inputs  int
+	imm     [2]uint64
+	imms    int
+}
+
+// add adds w and what it waits for. It returns the number of its link, or -1 if a command has no room for all that.
+// lazies.mu is held.
+func (c *chain) add(w *waiter) int8 {
+	if at := slices.Index(c.waiters[:c.n], w); at >= 0 {
+		return int8(at)
+	}
+	var l op.Link
+	for i, x := range w.in {
+		if x == nil {
+			break
+		}
+		from := int8(-1)
+		if of := x.waiter(); of != nil && of.isWaiting() {
+			from = c.add(of)
+		} else if at := c.input(x); at >= 0 {
+			from = ^int8(at)
+			l.In[i] = from
+			continue
+		}
+		if from < 0 {
+			return -1
+		}
+		l.In[i] = from
+	}
+	if c.n == op.MaxChain || c.imms+w.imms > len(c.imm) {
+		return -1
+	}
+	l.Imm = uint8(c.imms)
+	c.imms += copy(c.imm[c.imms:], w.imm[:w.imms])
+	c.waiters[c.n] = w
+	c.n++
+	return c.Add(w.kernel, l)
+}
+
+// input returns the number of x among the operands from memory, or -1 if there is no room for another.
+func (c *chain) input(x *Tensor) int {
+	for i, y := range c.in[:c.inputs] {
+		if x.storage == y.storage && x.off == y.off && slices.Equal(x.shape, y.shape) && slices.Equal(x.strides, y.strides) {
+			return i
+		}
+	}
+	if c.inputs == len(c.in) {
+		return -1
+	}
+	c.in[c.inputs] = x
+	c.inputs++
+	return c.inputs - 1
+}
+
+// now returns a handle whose elements are enqueued: t, or another one with the same elements if t waits and can't be
+// computed for good here.
+func (t *Tensor) now() *Tensor {
+	if t.lazy != isWaiter {
+		return t
+	}
+	return t.enqueued(t.waiter())
+}
+
+// enqueued is now for a t that waits for w.
+//
+//go:noinline
+func (t *Tensor) enqueued(w *waiter) *Tensor {
+	lazies.mu.Lock()
+	if w.state == isEnqueued {
+		lazies.mu.Unlock()
+		return t
+	}
+	if w.state == isDropped {
+		lazies.mu.Unlock()
+		panic("tensor: a result that nobody held is needed")
+	}
+	var c chain
+	k := (*device.Kernel)(nil)
+	if c.add(w) >= 0 {
+		k = c.Kernel()
+	}
+	if k == nil {
+		// One of its parts was enqueued meanwhile, and the rest needs more operands than before.
+		in := w.in
+		lazies.mu.Unlock()
+		for _, x := range in {
+			if x != nil {
+				x.now()
+			}
+		}
+		return t.now()
+	}
+	guess := eng().Guessing()
+	// A function that the engine calls to make room may need t while t is being enqueued.
+	forGood := w.state == isPutOff && (guess == nil || guess == w.guess)
+	if forGood {
+		w.state = isBeingEnqueued
+	}
+	for i, x := range c.in[:c.inputs] {
+		x.holdLocked()
+		c.in[i] = x.copied()
+	}
+	lazies.mu.Unlock()
+
+	out := t
+	if !forGood {
+		out = newResult(t.storage.Device(), t.dtype, t.shape, false)
+	}
+	out.enqueue(k, &c)
+	letGo(c.in[:c.inputs]...)
+	if forGood {
+		lazies.mu.Lock()
+		w.state = isEnqueued
+		in := w.in
+		w.in = operands{}
+		lazies.mu.Unlock()
+		letGo(in[:]...)
+	}
+	return out
+}
+
+// enqueue enqueues the command of c, whose kernel is k, with the result t.
+func (t *Tensor) enqueue(k *device.Kernel, c *chain) {
+	in := c.in[:c.inputs]
+	o := engine.Op{Cost: int64(t.size) * int64(c.n)}
+	o.Cmd.Kernel, o.Cmd.N, o.Cmd.Imm = k, t.size, c.imm
+	o.Operands[0], o.Shapes[0] = t.storage, &t.shape
+	plain := true
+	for i, x := range in {
+		o.Operands[i+1], o.Shapes[i+1], o.Cmd.Off[i+1] = x.storage, &x.shape, x.off
+		plain = plain && x.strides == nil && slices.Equal(t.shape, x.shape)
+	}
+	if !plain {
+		o.Cmd.Args = broadcastArgs(t.shape, in)
+	}
+	eng().Enqueue(&o)
+}
+
+// hold counts another holder of t's elements.
+func (t *Tensor) hold() {
+	if t.lazy == isWaiter {
+		lazies.mu.Lock()
+		defer lazies.mu.Unlock()
+	}
+	t.holdLocked()
+}
+
+// holdLocked is hold. If t is a waiter, lazies.mu is held.
+func (t *Tensor) holdLocked() {
+	if w := t.waiter(); w != nil {
+		w.holders++
+	}
+	t.storage.Hold()
+}
+
+// unhold says that a holder of t's elements will not use them any more. It reports whether that took effect at once,
+// see engine.Storage.LetGo. A result that waits and that nobody holds lets go of its operands.
+func (t *Tensor) unhold() bool {
+	w := t.waiter()
+	if w == nil || eng().Guessing() != nil {
+		return t.storage.LetGo()
+	}
+	lazies.mu.Lock()
+	w.holders--
+	var in operands
+	if w.holders < 0 && w.state == isPutOff {
+		w.state = isDropped
+		in, w.in = w.in, operands{}
+	}
+	dropped := w.state == isDropped
+	lazies.mu.Unlock()
+	if dropped {
+		letGo(in[:]...)
+		return true
+	}
+	return t.storage.LetGo()
+}

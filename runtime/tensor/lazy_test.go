@@ -1,0 +1,360 @@
+package tensor_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/op"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func ExampleTensor_Lazy() {
+	x := tensor.From([]float32{-1, 0, 1})
+	b := tensor.Scalar(0.5).As(tensor.Float32)
+	y := x.Lazy().MulScalar(2).Add(b).Tanh().Eager() // one command
+	fmt.Printf("%.4f\n", y)
+	// Output: [-0.9051  0.4621  0.9866]
+}
+
+// A lazyStep is one operation of a random program. Its operands are earlier values.
+type lazyStep struct {
+	name    string
+	in      []int
+	scalars []float64
+	dt      tensor.DType // of As
+	axes    []int        // of Sum
+	lazy    []bool       // which operands are made lazy first
+	eager   bool         // whether the result is made eager
+	dead    int          // a value that is not used any more; -1: none
+}
+
+// A lazyProgram is operations on values of which the first few are given.
+type lazyProgram struct {
+	given func(on device.Device) []*tensor.Tensor
+	steps []lazyStep
+	loss  []int // values of which the gradient is taken
+}
+
+// elementwiseMethods are the operations that are methods of Tensor with an expression.
+func elementwiseMethods() (defs []*op.Def) {
+	for _, d := range op.List() {
+		m, ok := reflect.TypeFor[*tensor.Tensor]().MethodByName(d.Name)
+		if ok && d.Expr != nil && !d.Cond && m.Type.NumIn() == d.Tensors+d.Scalars {
+			defs = append(defs, d)
+		}
+	}
+	return defs
+}
+
+// newLazyProgram draws a program. Shapes are those of a matrix, or broadcast to one.
+func newLazyProgram(r *rand.Rand) *lazyProgram {
+	type kind struct {
+		dt    tensor.DType
+		shape device.Shape
+	}
+	shapes := []device.Shape{{3, 70}, {70}, {3, 1}, {}, {3, 70}}
+	types := []tensor.DType{tensor.Float32, tensor.Float32, tensor.Float64, tensor.Float16, tensor.BFloat16, tensor.Int64, tensor.Bool}
+	dt := types[r.IntN(len(types)-1)]
+	p := &lazyProgram{}
+	var kinds []kind
+	for range 5 {
+		of := dt
+		if r.IntN(6) == 0 {
+			of = types[r.IntN(len(types))]
+		}
+		kinds = append(kinds, kind{of, shapes[r.IntN(len(shapes))]})
+	}
+	given, dataSeed := slices.Clone(kinds), r.Uint64()
+	p.given = func(on device.Device) (ts []*tensor.Tensor) {
+		r := rand.New(rand.NewPCG(dataSeed, 0))
+		for _, k := range given {
+			data := make([]float64, k.shape.Size())
+			for i := range data {
+				data[i] = []float64{0, math.Copysign(0, -1), math.Inf(1), math.NaN(), 2, r.NormFloat64(), 3 * r.NormFloat64(), r.NormFloat64()}[r.IntN(8)]
+			}
+			x := tensor.FromOn(on, data, k.shape...).As(k.dt)
+			if len(k.shape) == 2 && op.Numbers.Has(k.dt) && r.IntN(4) == 0 {
+				x = x.Transpose().AddScalar(0).Transpose() // with strides
+			}
+			if k.dt.IsFloat() && r.IntN(3) > 0 {
+				x = x.Track()
+			}
+			ts = append(ts, x)
+		}
+		return ts
+	}
+	defs := elementwiseMethods()
+	dead := map[int]bool{}
+	for range 3 + r.IntN(25) {
+		alive := func(ok func(kind) bool) int {
+			var all []int
+			for i, k := range kinds {
+				if !dead[i] && ok(k) {
+					all = append(all, i)
+				}
+			}
+			if len(all) == 0 {
+				return -1
+			}
+			if n := len(all); r.IntN(2) == 0 && n > 3 {
+				return all[n-1-r.IntN(3)] // chains go on from what came last
+			}
+			return all[r.IntN(len(all))]
+		}
+		s := lazyStep{dead: -1}
+		var out kind
+		switch n := r.IntN(20); {
+		case n == 0: // As
+			x := alive(func(kind) bool { return true })
+			s.name, s.in, s.dt = "As", []int{x}, types[r.IntN(len(types))]
+			out = kind{s.dt, kinds[x].shape}
+		case n <= 2: // Sum
+			x := alive(func(k kind) bool { return op.Numbers.Has(k.dt) })
+			if x < 0 {
+				continue
+			}
+			s.name, s.in = "Sum", []int{x}
+			out = kind{kinds[x].dt, nil}
+			if len(kinds[x].shape) > 0 && r.IntN(3) > 0 {
+				last := len(kinds[x].shape) - 1
+				s.axes = []int{r.IntN(last + 1)}
+				out.shape = slices.Delete(slices.Clone(kinds[x].shape), s.axes[0], s.axes[0]+1)
+			}
+		case n == 3: // MatMul forces its operands
+			x := alive(func(k kind) bool { return len(k.shape) == 2 && k.shape[1] == 70 && (k.dt == tensor.Float32 || k.dt == tensor.Float64) })
+			if x < 0 {
+				continue
+			}
+			s.name, s.in = "MatMulT", []int{x}
+			out = kind{kinds[x].dt, device.Shape{3, 3}}
+			if r.IntN(2) == 0 {
+				continue // 3 x 3 fits few others
+			}
+		case n <= 5: // Where
+			c := alive(func(k kind) bool { return k.dt == tensor.Bool })
+			x := alive(func(k kind) bool { return k.dt != tensor.Bool })
+			if c < 0 || x < 0 {
+				continue
+			}
+			y := alive(func(k kind) bool { return k.dt == kinds[x].dt })
+			shape, ok := op.Broadcast(kinds[c].shape, kinds[x].shape)
+			if ok {
+				shape, ok = op.Broadcast(shape, kinds[y].shape)
+			}
+			if !ok {
+				continue
+			}
+			s.name, s.in = "Where", []int{c, x, y}
+			out = kind{kinds[x].dt, shape}
+		default:
+			d := defs[r.IntN(len(defs))]
+			x := alive(func(k kind) bool { return d.Types.Has(k.dt) })
+			if x < 0 {
+				continue
+			}
+			s.name, s.in = d.Name, []int{x}
+			out = kinds[x]
+			if d.Tensors == 2 {
+				y := alive(func(k kind) bool { return k.dt == out.dt })
+				shape, ok := op.Broadcast(out.shape, kinds[y].shape)
+				if !ok {
+					continue
+				}
+				s.in, out.shape = append(s.in, y), shape
+			}
+			for range d.Scalars {
+				s.scalars = append(s.scalars, float64(1+r.IntN(4)))
+			}
+			if d.Bool {
+				out.dt = tensor.Bool
+			}
+		}
+		for range s.in {
+			s.lazy = append(s.lazy, r.IntN(3) == 0)
+		}
+		s.eager = r.IntN(6) == 0
+		kinds = append(kinds, out)
+		if r.IntN(5) == 0 {
+			if s.dead = r.IntN(len(kinds)); dead[s.dead] || s.dead < len(given) {
+				s.dead = -1
+			} else {
+				dead[s.dead] = true
+			}
+		}
+		p.steps = append(p.steps, s)
+	}
+	for i := range kinds {
+		if !dead[i] && kinds[i].dt.IsFloat() && r.IntN(2) == 0 {
+			p.loss = append(p.loss, i)
+		}
+	}
+	return p
+}
+
+// run returns the elements of all values, nil for those that are dead, and the gradients of the given ones.
+func (p *lazyProgram) run(on device.Device, lazy bool) (results [][]float64) {
+	values := p.given(on)
+	var given []*tensor.Tensor
+	for _, x := range values {
+		if x.IsTracked() {
+			given = append(given, x)
+		}
+	}
+	for _, s := range p.steps {
+		var in []*tensor.Tensor
+		for i, at := range s.in {
+			x := values[at]
+			if lazy && s.lazy[i] {
+				x = x.Lazy()
+			}
+			in = append(in, x)
+		}
+		var y *tensor.Tensor
+		switch s.name {
+		case "As":
+			y = in[0].As(s.dt)
+		case "Sum":
+			y = in[0].Sum(s.axes...)
+		case "MatMulT":
+			y = in[0].MatMul(in[0].Transpose())
+		case "Where":
+			y = tensor.Where(in[0], in[1], in[2])
+		default:
+			var args []reflect.Value
+			for _, x := range in[1:] {
+				args = append(args, reflect.ValueOf(x))
+			}
+			for _, c := range s.scalars {
+				args = append(args, reflect.ValueOf(c))
+			}
+			y = reflect.ValueOf(in[0]).MethodByName(s.name).Call(args)[0].Interface().(*tensor.Tensor)
+		}
+		if lazy && s.eager {
+			y = y.Eager()
+		}
+		values = append(values, y)
+		if s.dead >= 0 {
+			tensor.Dead(values[s.dead])
+			values[s.dead] = nil
+		}
+	}
+	loss := tensor.FromOn(on, []float32{0}).Sum()
+	for _, i := range p.loss {
+		loss = loss.Add(values[i].As(tensor.Float32).Sum())
+	}
+	var grads []*tensor.Tensor
+	if loss.IsTracked() {
+		grads = tensor.Grad(loss, given...)
+		for range 2 { // gradients of gradients
+			again := tensor.FromOn(on, []float32{0}).Sum()
+			for _, g := range grads {
+				again = again.Add(g.As(tensor.Float32).Square().Sum())
+			}
+			if again.IsTracked() {
+				grads = append(grads, tensor.Grad(again, given...)...)
+			}
+		}
+	}
+	for _, x := range append(values, grads...) {
+		if x == nil {
+			results = append(results, nil)
+			continue
+		}
+		var got []float64
+		x = x.As(tensor.Float64)
+		if err := x.Wait(); err == nil {
+			got = x.Float64s()
+		} else if !strings.Contains(err.Error(), "divided by zero") {
+			panic(fmt.Sprintf("%+v %v", p.steps, err))
+		}
+		results = append(results, got)
+	}
+	return results
+}
+
+// TestLazyHasTheBitsOfEager: random programs, in which random operands are lazy, have the bits of the same programs
+// without, and so have their gradients.
+func TestLazyHasTheBitsOfEager(t *testing.T) {
+	r := newRand(t)
+	everywhere(t, func(t *testing.T, on device.Device) {
+		for range 150 {
+			seed := r.Uint64()
+			p := newLazyProgram(rand.New(rand.NewPCG(seed, 0)))
+			want, got := p.run(on, false), p.run(on, true)
+			for i := range want {
+				same := len(got) == len(want) && slices.EqualFunc(got[i], want[i], func(x, y float64) bool {
+					return math.Float64bits(x) == math.Float64bits(y) || math.IsNaN(x) && math.IsNaN(y)
+				})
+				if !same {
+					t.Fatalf("program %d: value %d of %d\n%v\n%v\n%+v", seed, i, len(want), got[i], want[i], p.steps)
+				}
+			}
+		}
+		tensor.CurrentEngine().WaitAll() // integers were divided by zero, which is as it should be
+	})
+}
+
+// TestLazyChainIsOneCommand: a chain is enqueued as one operation when it is needed and not before, and a value in
+// between takes no memory.
+func TestLazyChainIsOneCommand(t *testing.T) {
+	x, b := tensor.Ones(100, 100), tensor.Ones(100)
+	names := func(f func()) string {
+		var list []string
+		stop := tensor.CurrentEngine().Record(func(e engine.Event) { list = append(list, e.Op) })
+		defer stop()
+		f()
+		return strings.Join(list, " ")
+	}
+	for _, c := range []struct {
+		want string
+		f    func()
+	}{
+		{"MulScalar+Add+Tanh", func() { x.Lazy().MulScalar(2).Add(b).Tanh().Eager() }},
+		{"", func() { x.Lazy().MulScalar(2).Add(b).Tanh() }},
+		{"Neg+Exp", func() { y := x.Lazy().Neg().Exp(); y.Eager(); y.Eager() }},
+		{"Neg Exp", func() { x.Lazy().Neg().Eager().Exp() }},
+		{"Neg+Exp+Add", func() { h := x.Lazy().Neg(); h.Exp().Add(h).Eager() }},
+		{"Neg+Exp MatMul", func() { x.Lazy().Neg().Exp().MatMul(x) }},
+		{"MulScalar+AddScalar DivScalar", func() { x.Lazy().MulScalar(2).AddScalar(1).DivScalar(3).Eager() }},
+		{"Neg Neg Mul+Mul Mul", func() { x.Lazy().Mul(b).Mul(b.Neg()).Mul(x.Neg()).Eager() }},
+		{"Exp Add", func() { b.Lazy().Exp().Add(x).Eager() }},
+		{"GtScalar+Where", func() { tensor.Where(x.Lazy().GtScalar(0), x, b).Eager() }},
+	} {
+		if got := names(c.f); got != c.want {
+			t.Errorf("enqueued %q, want %q", got, c.want)
+		}
+	}
+}
+
+// BenchmarkLazy is a chain of five operations on a million elements, and its gradient, with and without Lazy.
+func BenchmarkLazy(b *testing.B) {
+	n := 1 << 20
+	x, y, z := tensor.Full(0.5, n), tensor.Full(0.25, n), tensor.Full(2, n)
+	chain := func(x *tensor.Tensor) *tensor.Tensor { return x.MulScalar(1.5).Add(y).Mul(z).AddScalar(1).Abs() }
+	for _, c := range []struct {
+		name string
+		f    func() *tensor.Tensor
+	}{
+		{"eager", func() *tensor.Tensor { return chain(x) }},
+		{"lazy", func() *tensor.Tensor { return chain(x.Lazy()).Eager() }},
+		{"gradient/eager", func() *tensor.Tensor { x := x.Track(); return tensor.Grad(chain(x).Sum(), x)[0] }},
+		{"gradient/lazy", func() *tensor.Tensor { x := x.Track(); return tensor.Grad(chain(x.Lazy()).Sum(), x)[0] }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				y := c.f()
+				if err := y.Wait(); err != nil {
+					b.Fatal(err)
+				}
+				tensor.Dead(y)
+			}
+		})
+	}
+}
