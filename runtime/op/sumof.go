@@ -2,6 +2,7 @@ package op
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -19,26 +20,42 @@ var (
 func SumOf(name string, d *Def) *Def {
 	return &Def{
 		Name: name, Types: d.Types & Numbers, Tensors: d.Tensors, Unlisted: true, Reduces: true, Fails: d.Fails, each: d,
-		Run: sumOf(name, d), VJP: sumOfVJP, Batch: sumOfBatch,
+		Run: sumOf(name, d.Tensors, d.Kernel), VJP: sumOfVJP, Batch: sumOfBatch,
 	}
 }
 
-// sumOf returns Def.Run of SumOf.
-func sumOf(name string, d *Def) func(*Plan) {
+// SumOfChain is SumOf for each, the kernel of a [Chain] without constants, whose operands have the type of its result.
+// The Def has no gradient: who uses it records a Sum. It returns the same Def every time.
+func SumOfChain(each *device.Kernel) *Def {
+	if d, ok := sumsOfChains.Load(each); ok {
+		return d.(*Def)
+	}
+	name := each.Name + "+Sum"
+	d, _ := sumsOfChains.LoadOrStore(each, &Def{
+		Name: name, Types: 1 << each.Out, Unlisted: true, Reduces: true,
+		Run: sumOf(name, len(each.In), func(device.DType) *device.Kernel { return each }),
+	})
+	return d.(*Def)
+}
+
+var sumsOfChains sync.Map // from *device.Kernel to *Def
+
+// sumOf returns Def.Run of an operation that adds up what the kernels make of so many tensors.
+func sumOf(name string, tensors int, kernelOf func(device.DType) *device.Kernel) func(*Plan) {
 	kernels := &kernelsByType{}
 	return func(p *Plan) {
 		shape := p.In[0].Shape
-		for _, x := range p.In[1:d.Tensors] {
+		for _, x := range p.In[1:tensors] {
 			var ok bool
 			if shape, ok = Broadcast(shape, x.Shape); !ok {
-				p.wrong(name, MistakeBroadcast, d.Tensors)
+				p.wrong(name, MistakeBroadcast, tensors)
 			}
 		}
-		p.fold(shape, d.Tensors)
+		p.fold(shape, tensors)
 		of := p.Types[0]
 		p.DType, p.Wide = of.Wide(), of.IsStorage()
 		p.Cmd.Kernel = kernels.of(of, func() *device.Kernel {
-			each := d.Kernel(of)
+			each := kernelOf(of)
 			e := kernel.Cast(each.Body.(*kernel.Expr), of.Wide()) // of results that have been rounded
 			return device.NewKernel(name, device.Reduce, kernel.FoldOf{By: kernel.ReduceSum, Expr: e}, of.Wide(), each.In...)
 		})

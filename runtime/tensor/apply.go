@@ -195,7 +195,12 @@ func planned(d *op.Def, a op.Attr, in operands, tracking bool) *Tensor {
 	case d == op.Put:
 		out = putOver(a, in[0], in[1])
 	default:
-		out = run(d, a, device.Device{}, in, tracking)
+		if d == op.Sum && in[0].lazy != isEager {
+			out = in[0].sumLazily(a, tracking)
+		}
+		if out == nil {
+			out = run(d, a, device.Device{}, in, tracking)
+		}
 	}
 	if tracking {
 		record(out, d, a, in)

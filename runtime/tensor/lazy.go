@@ -249,48 +249,15 @@ func (t *Tensor) now() *Tensor {
 //
 //go:noinline
 func (t *Tensor) enqueued(w *waiter) *Tensor {
-	lazies.mu.Lock()
-	if w.state == isEnqueued {
-		lazies.mu.Unlock()
+	k, c, forGood := w.take(false)
+	if k == nil {
 		return t
 	}
-	if w.state == isDropped {
-		lazies.mu.Unlock()
-		panic("tensor: a result that nobody held is needed")
-	}
-	var c chain
-	k := (*device.Kernel)(nil)
-	if c.add(w) >= 0 {
-		k = c.Kernel()
-	}
-	if k == nil {
-		// One of its parts was enqueued meanwhile, and the rest needs more operands than before.
-		in := w.in
-		lazies.mu.Unlock()
-		for _, x := range in {
-			if x != nil {
-				x.now()
-			}
-		}
-		return t.now()
-	}
-	guess := eng().Guessing()
-	// A function that the engine calls to make room may need t while t is being enqueued.
-	forGood := w.state == isPutOff && (guess == nil || guess == w.guess)
-	if forGood {
-		w.state = isBeingEnqueued
-	}
-	for i, x := range c.in[:c.inputs] {
-		x.holdLocked()
-		c.in[i] = x.copied()
-	}
-	lazies.mu.Unlock()
-
 	out := t
 	if !forGood {
 		out = newResult(t.storage.Device(), t.dtype, t.shape, false)
 	}
-	out.enqueue(k, &c)
+	out.enqueue(k, c)
 	letGo(c.in[:c.inputs]...)
 	if forGood {
 		lazies.mu.Lock()
@@ -301,6 +268,66 @@ func (t *Tensor) enqueued(w *waiter) *Tensor {
 		letGo(in[:]...)
 	}
 	return out
+}
+
+// take returns the chain of w and its kernel; a nil kernel says that w is enqueued. The caller has to let go of c.in.
+// forGood says that the caller must enqueue the chain as the result of w. It is not set if the elements are only a
+// part, if w is being enqueued, or if another guess than that of w began meanwhile.
+func (w *waiter) take(asPart bool) (k *device.Kernel, c *chain, forGood bool) {
+	for {
+		lazies.mu.Lock()
+		switch w.state {
+		case isEnqueued:
+			lazies.mu.Unlock()
+			return nil, nil, false
+		case isDropped:
+			lazies.mu.Unlock()
+			panic("tensor: a result that nobody held is needed")
+		}
+		c = &chain{}
+		if c.add(w) >= 0 {
+			if k = c.Kernel(); k != nil {
+				break
+			}
+		}
+		// One of its parts was enqueued meanwhile, and the rest needs more operands than before.
+		in := w.in
+		lazies.mu.Unlock()
+		for _, x := range in {
+			if x != nil {
+				x.now()
+			}
+		}
+	}
+	defer lazies.mu.Unlock()
+	if guess := eng().Guessing(); !asPart && w.state == isPutOff && (guess == nil || guess == w.guess) {
+		// From here on, who needs t computes it apart: that may be a function that the engine calls to make room.
+		w.state = isBeingEnqueued
+		forGood = true
+	}
+	for i, x := range c.in[:c.inputs] {
+		x.holdLocked()
+		c.in[i] = x.copied()
+	}
+	return k, c, forGood
+}
+
+// sumLazily is the sum of t over axes together with what t waits for. It returns nil if that can't be one command.
+func (t *Tensor) sumLazily(a op.Attr, tracked bool) *Tensor {
+	w := t.waiter()
+	if w == nil || !op.Numbers.Has(t.dtype) || t.dtype.IsStorage() || !areLast(t.shape, a.Axes) {
+		return nil
+	}
+	k, c, _ := w.take(true)
+	if k == nil {
+		return nil
+	}
+	in := c.in[:c.inputs]
+	defer letGo(in...)
+	if c.imms > 0 || slices.ContainsFunc(in, func(x *Tensor) bool { return x.dtype != t.dtype }) {
+		return nil
+	}
+	return run(op.SumOfChain(k), a, device.Device{}, c.in, tracked)
 }
 
 // enqueue enqueues the command of c, whose kernel is k, with the result t.

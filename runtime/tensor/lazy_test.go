@@ -297,7 +297,7 @@ func TestLazyHasTheBitsOfEager(t *testing.T) {
 				}
 			}
 		}
-		tensor.CurrentEngine().WaitAll() // integers were divided by zero, which is as it should be
+		tensor.CurrentEngine().WaitAll(t.Context()) // integers were divided by zero, which is as it should be
 	})
 }
 
@@ -324,6 +324,10 @@ func TestLazyChainIsOneCommand(t *testing.T) {
 		{"Neg+Exp MatMul", func() { x.Lazy().Neg().Exp().MatMul(x) }},
 		{"MulScalar+AddScalar DivScalar", func() { x.Lazy().MulScalar(2).AddScalar(1).DivScalar(3).Eager() }},
 		{"Neg Neg Mul+Mul Mul", func() { x.Lazy().Mul(b).Mul(b.Neg()).Mul(x.Neg()).Eager() }},
+		{"Neg+Exp+Sum", func() { x.Lazy().Neg().Exp().Sum() }},
+		{"Sub+Square+Sum", func() { x.Lazy().Sub(b).Square().Sum(1) }},
+		{"Sub+Square Sum", func() { x.Lazy().Sub(b).Square().Sum(0) }},
+		{"Sub+MulScalar Sum", func() { x.Lazy().Sub(b).MulScalar(2).Sum() }},
 		{"Exp Add", func() { b.Lazy().Exp().Add(x).Eager() }},
 		{"GtScalar+Where", func() { tensor.Where(x.Lazy().GtScalar(0), x, b).Eager() }},
 	} {
