@@ -146,8 +146,10 @@ func (a *attempt) round() (changed bool) {
 					}
 					// What that shows is the reason, not what this feeds; and if it runs in some iterations
 					// only, it is what runs now.
-					c := shown(a.target, root.Effects)
-					why := refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: a.keepLocal(c)}}
+					why := a.explain(u, *r)
+					if c := shown(a.target, root.Effects); c.Pos.IsValid() {
+						why = refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: a.keepLocal(c)}}
+					}
 					if a.staySeldom(root, why) {
 						return true
 					}

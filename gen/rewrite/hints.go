@@ -18,7 +18,8 @@ func (a *target) keepLocal(c plan.Cause) string {
 	place, isPlace := strings.CutPrefix(c.Text, "changes ")
 	isPlace = isPlace && !strings.HasPrefix(place, "what is behind ") && !strings.HasSuffix(place, "...")
 	called, _, isCall := strings.Cut(c.Text, ", which changes ")
-	called = called[strings.LastIndex(called, "calls ")+len("calls "):] // of those that call each other, the last
+	calls := strings.Split(called, "calls ")
+	called = calls[len(calls)-1] // of those that call each other, the last
 	list, isBehind := strings.CutPrefix(c.Text, "changes what is behind ")
 	switch elem := a.appends(place, c.Pos); {
 	case isBehind && a.isParameter(list):
