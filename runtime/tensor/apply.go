@@ -508,7 +508,7 @@ func (b *builder) Like(lazy bool, v op.Value) op.Value {
 		return v
 	case lazy:
 		defer t.letGo()
-		return t.Lazy()
+		return t.leader()
 	}
 	defer t.letGo()
 	return t.eager()

@@ -44,3 +44,10 @@ func SetAttentionSlab(n int) (reset func()) {
 func WholeAttention(q, k, v *Tensor, how AttentionOptions) *Tensor {
 	return newAttending(q, k, v, how).whole(q, k, v)
 }
+
+// SetLazyFrom makes Lazy have an effect from so many elements on until the function that it returns is called.
+func SetLazyFrom(n int) (reset func()) {
+	before := lazyFrom
+	lazyFrom = n
+	return func() { lazyFrom = before }
+}

@@ -47,15 +47,25 @@ const (
 // wait, and if the command has room: 3 operands from memory, 2 constants. Otherwise the operands are computed first. A
 // sum of a lazy result over its last axes joins as well, if there are no constants. Gradients of a chain are a chain.
 //
+// Lazy does nothing to a tensor of less than 4096 elements: to put an operation off costs more than it saves then.
+//
 //asyncgen:api view
 func (t *Tensor) Lazy() *Tensor {
-	if t.isRow("Lazy") {
-		return t.same("Lazy")
+	if t == nil || t.dead != 0 || t.size < lazyFrom { // the operation says what is wrong with t
+		return t
 	}
+	return t.leader()
+}
+
+// leader is Lazy for a handle that the library has.
+func (t *Tensor) leader() *Tensor {
 	u := t.another()
 	u.lazy = max(u.lazy, isLeader)
 	return u
 }
+
+// lazyFrom is from how many elements on Lazy has an effect. Tests make it small.
+var lazyFrom = 4096
 
 // Eager returns t without what [Tensor.Lazy] says: operations on the result are enqueued at once. If t waits to be
 // computed, Eager enqueues that. It does not wait.
@@ -63,8 +73,8 @@ func (t *Tensor) Lazy() *Tensor {
 //asyncgen:api op
 //go:noinline
 func (t *Tensor) Eager() *Tensor {
-	if t.isRow("Eager") {
-		return t.same("Eager")
+	if t == nil || t.dead != 0 || t.lazy == isEager {
+		return t
 	}
 	return t.eager()
 }

@@ -282,6 +282,7 @@ func (p *lazyProgram) run(on device.Device, lazy bool) (results [][]float64) {
 // TestLazyHasTheBitsOfEager: random programs, in which random operands are lazy, have the bits of the same programs
 // without, and so have their gradients.
 func TestLazyHasTheBitsOfEager(t *testing.T) {
+	defer tensor.SetLazyFrom(0)()
 	r := newRand(t)
 	everywhere(t, func(t *testing.T, on device.Device) {
 		for range 150 {
@@ -304,6 +305,7 @@ func TestLazyHasTheBitsOfEager(t *testing.T) {
 // TestLazyChainIsOneCommand: a chain is enqueued as one operation when it is needed and not before, and a value in
 // between takes no memory.
 func TestLazyChainIsOneCommand(t *testing.T) {
+	defer tensor.SetLazyFrom(0)()
 	x, b := tensor.Ones(100, 100), tensor.Ones(100)
 	names := func(f func()) string {
 		var list []string
@@ -337,28 +339,33 @@ func TestLazyChainIsOneCommand(t *testing.T) {
 	}
 }
 
-// BenchmarkLazy is a chain of five operations on a million elements, and its gradient, with and without Lazy.
+// BenchmarkLazy is chains of five operations, and their gradients, with and without Lazy.
 func BenchmarkLazy(b *testing.B) {
-	n := 1 << 20
-	x, y, z := tensor.Full(0.5, n), tensor.Full(0.25, n), tensor.Full(2, n)
-	chain := func(x *tensor.Tensor) *tensor.Tensor { return x.MulScalar(1.5).Add(y).Mul(z).AddScalar(1).Abs() }
-	for _, c := range []struct {
-		name string
-		f    func() *tensor.Tensor
-	}{
-		{"eager", func() *tensor.Tensor { return chain(x) }},
-		{"lazy", func() *tensor.Tensor { return chain(x.Lazy()).Eager() }},
-		{"gradient/eager", func() *tensor.Tensor { x := x.Track(); return tensor.Grad(chain(x).Sum(), x)[0] }},
-		{"gradient/lazy", func() *tensor.Tensor { x := x.Track(); return tensor.Grad(chain(x.Lazy()).Sum(), x)[0] }},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			for b.Loop() {
-				y := c.f()
-				if err := y.Wait(); err != nil {
-					b.Fatal(err)
-				}
-				tensor.Dead(y)
+	for _, n := range []int{1 << 10, 1 << 12, 1 << 14, 1 << 17, 1 << 20} {
+		x, y, z := tensor.Full(0.5, n), tensor.Full(0.25, n), tensor.Full(2, n)
+		cheap := func(x *tensor.Tensor) *tensor.Tensor { return x.MulScalar(1.5).Add(y).Mul(z).AddScalar(1).Abs() }
+		dear := func(x *tensor.Tensor) *tensor.Tensor { return x.Mul(y).Tanh().Mul(z).Exp().AddScalar(1) }
+		defer tensor.SetLazyFrom(0)()
+		for name, chain := range map[string]func(*tensor.Tensor) *tensor.Tensor{"cheap": cheap, "dear": dear} {
+			for _, c := range []struct {
+				name string
+				f    func() *tensor.Tensor
+			}{
+				{"eager", func() *tensor.Tensor { return chain(x) }},
+				{"lazy", func() *tensor.Tensor { return chain(x.Lazy()).Eager() }},
+				{"gradient/eager", func() *tensor.Tensor { x := x.Track(); return tensor.Grad(chain(x).Sum(), x)[0] }},
+				{"gradient/lazy", func() *tensor.Tensor { x := x.Track(); return tensor.Grad(chain(x.Lazy()).Sum(), x)[0] }},
+			} {
+				b.Run(fmt.Sprintf("%s/%d/%s", name, n, c.name), func(b *testing.B) {
+					for b.Loop() {
+						y := c.f()
+						if err := y.Wait(); err != nil {
+							b.Fatal(err)
+						}
+						tensor.Dead(y)
+					}
+				})
 			}
-		})
+		}
 	}
 }
