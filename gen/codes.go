@@ -593,6 +593,31 @@ func FAsync(w *tensor.Tensor, xs []*tensor.Tensor) (means []float64) {
 	return means
 }`,
 	}, {
+		plan.Fused, "operations on the same elements are one command",
+		`
+Three or more elementwise operations of which only the last result is needed read and write memory once instead of once
+each. Lazy says where they begin, and Eager where they end. The bits are the same, also those of gradients. Tensors of
+less than 4096 elements are computed as before, since nothing would be gained.`,
+		`
+func F(w *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
+	for _, x := range xs {
+		d := w.Sub(x)
+		total += d.Mul(d).Mul(x).Sum().Item()
+	}
+	return total
+}`, `
+func FAsync(w *tensor.Tensor, xs []*tensor.Tensor) (total float64) {
+	later := asyncrt.NewLater[struct{}](fWindow).KeepsReads()
+	defer later.Close()
+	for _, x := range xs {
+		d := w.Lazy().Sub(x)
+		sumAt := later.Read(d.Mul(d).Mul(x).Sum())
+		later.Do(func() { total += sumAt.Item() })
+	}
+	later.Flush()
+	return total
+}`,
+	}, {
 		plan.FeedsDevice, "a value goes back to the device",
 		`
 Work that is enqueued next needs the value as a number, so it can't come

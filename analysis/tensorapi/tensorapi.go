@@ -181,6 +181,10 @@ const (
 	BatchedFails              // so, too, but values can make the call fail, and then for all rows
 )
 
+// IsElementwise reports whether each element of the result is computed from the elements at the same place of the
+// operands, so that several such calls can be computed together.
+func (f Func) IsElementwise() bool { return elementwise[f.Name] }
+
 // Enqueues reports whether a call puts work on the device's queue that a
 // later read may have to wait for. Such a call, and one of the kind Host, may
 // have to wait for room when a bound on what is in flight is reached; that is

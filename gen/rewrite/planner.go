@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"go/ast"
+	"go/token"
 	"maps"
 	"slices"
 
@@ -17,6 +18,30 @@ import (
 // of f, or nil.
 func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
 	asked := withoutOff(kernel)
+	d, remarks := deferrable(f, asked)
+	if d == nil && (waits(remarks) > 0 || kernel == nil || kernel.Pos == token.NoPos) {
+		return nil, remarks
+	}
+	if d != nil {
+		f = d.Function
+	}
+	for _, step := range asked.steps {
+		if step.finish == nil {
+			continue
+		}
+		other, changed := step.finish(f)
+		if other == nil {
+			continue
+		}
+		if better, fewer := planned(other, asked); waits(fewer) <= waits(remarks) {
+			f, d, remarks = other, better, append(remarks, changed...)
+		}
+	}
+	return d, remarks
+}
+
+// deferrable is Function without the steps that finish it.
+func deferrable(f *plan.Function, asked *directive) (*plan.Deferral, []plan.Remark) {
 	d, remarks := deferred(f, asked)
 	if len(remarks) == 0 {
 		return d, inLiterals(f)
@@ -84,8 +109,17 @@ func waits(remarks []plan.Remark) (n int) {
 	return n
 }
 
-// deferred plans what runs later in f as it stands.
+// deferred plans what runs later in f as it stands. The plan is nil if nothing does.
 func deferred(f *plan.Function, kernel *directive) (*plan.Deferral, []plan.Remark) {
+	d, remarks := planned(f, kernel)
+	if len(d.Laters) == 0 && len(d.Keeps) == 0 {
+		return nil, remarks
+	}
+	return d, remarks
+}
+
+// planned is deferred with a plan in any case.
+func planned(f *plan.Function, kernel *directive) (*plan.Deferral, []plan.Remark) {
 	p := &planner{kernel: kernel, d: &plan.Deferral{Window: unbounded, Ahead: kernel.Ahead, Refusals: make(map[ast.Stmt]plan.Code)}}
 	p.use(f)
 	for _, step := range kernel.steps {
@@ -98,9 +132,6 @@ func deferred(f *plan.Function, kernel *directive) (*plan.Deferral, []plan.Remar
 		if step.end != nil {
 			step.end(p)
 		}
-	}
-	if len(p.d.Laters) == 0 && len(p.d.Keeps) == 0 {
-		return nil, p.remarks
 	}
 	naming.Name(p.d)
 	return p.d, p.remarks

@@ -8,6 +8,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
+	"github.com/asyncgen/asyncgen/gen/rewrite/fuse"
 	"github.com/asyncgen/asyncgen/gen/rewrite/numbers"
 	"github.com/asyncgen/asyncgen/gen/rewrite/plain"
 	"github.com/asyncgen/asyncgen/gen/rewrite/rows"
@@ -41,6 +42,10 @@ type Step struct {
 	// nil if nothing is. The form is taken if less waits then, or if as much does and there was no plan.
 	form func(f *plan.Function) (*plan.Function, []plan.Remark)
 
+	// finish writes a function in another form once it is planned, and says what it has written otherwise. The function
+	// is nil if nothing is. The form is taken if no more waits then.
+	finish func(f *plan.Function) (*plan.Function, []plan.Remark)
+
 	// number is a part of the stage that restates a function that would wait in numbers that stay on the device.
 	number *numbers.Part
 }
@@ -65,6 +70,7 @@ func init() { // the steps lead back to their rewrites
 		{Rewrite: rows.Kept, end: (*planner).keep},
 		{Rewrite: numbers.Choice.Rewrite, number: numbers.Choice},
 		{Rewrite: numbers.RoundTrip.Rewrite, number: numbers.RoundTrip},
+		{Rewrite: fuse.Rewrite, finish: fuse.Form},
 	}
 }
 

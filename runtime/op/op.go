@@ -198,7 +198,7 @@ func (m *Meta) DType() device.DType { return m.Type }
 type Call struct {
 	Def  *Def
 	Attr Attr
-	Lazy bool // its elements are computed when they are needed
+	Lazy bool             // its elements are computed when they are needed
 	In   [MaxInputs]Value // nil where there is no operand
 	Out  Value
 }

@@ -128,7 +128,9 @@ func newLazyProgram(r *rand.Rand) *lazyProgram {
 				out.shape = slices.Delete(slices.Clone(kinds[x].shape), s.axes[0], s.axes[0]+1)
 			}
 		case n == 3: // MatMul forces its operands
-			x := alive(func(k kind) bool { return len(k.shape) == 2 && k.shape[1] == 70 && (k.dt == tensor.Float32 || k.dt == tensor.Float64) })
+			x := alive(func(k kind) bool {
+				return len(k.shape) == 2 && k.shape[1] == 70 && (k.dt == tensor.Float32 || k.dt == tensor.Float64)
+			})
 			if x < 0 {
 				continue
 			}

@@ -235,6 +235,9 @@ func (s *sibling) doc(k Kernel) string {
 	if k.Deferral == nil {
 		return fmt.Sprintf("// %s is [%s]: nothing in it can run later.", k.Name, link)
 	}
+	if len(k.Deferral.Laters) == 0 && len(k.Deferral.Keeps) == 0 {
+		return fmt.Sprintf("// %s is [%s] with operations on the same elements computed in one\n// pass over them: the same results.", k.Name, link)
+	}
 	if len(k.Deferral.Laters) == 0 {
 		return fmt.Sprintf("// %s is [%s] with what is computed of one row after the other computed\n// for all at once: the same results.", k.Name, link)
 	}

@@ -36,6 +36,7 @@ const (
 	ChosenThere      Code = "AG121"
 	GivesBack        Code = "AG122"
 	PlainForm        Code = "AG123"
+	Fused            Code = "AG124"
 
 	FeedsDevice    Code = "AG201"
 	DecidesExit    Code = "AG202"

@@ -21,6 +21,9 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 		name = tensorPath + ".From"
 	}
 	ts := f.termsOfArgs(recv, args)
+	if name == method+"Lazy" || name == method+"Eager" { // the same elements, at another time
+		return ts[0]
+	}
 	for i, t := range ts { // RowAt(i) is Row(int(i.ItemInt()))
 		if isLate && i > 0 && i <= fn.Signature().Params().Len() && tensorapi.Ours().IsTensor(fn.Signature().Params().At(i-1).Type()) && takesIndex(f.p.nameOf(fn)) {
 			ts[i] = f.ts.of(itemInt, t)

@@ -21,8 +21,8 @@ type floats struct {
 var keepsFloats = set(`
 	Abs Acos Acosh AdaptiveAvgPool2D Add AddScalar AddScaled Asin Asinh Atan Atan2 Atanh AvgPool1D AvgPool2D
 	BroadcastTo Ceil Clamp Conv1D Conv2D ConvTranspose1D ConvTranspose2D Cos Cosh CumMax CumMin CumProd CumSum Detach
-	Diag Diagonal Div DivScalar Dot Dropout ELU Erf Exp Exp2 Expm1 Flatten Flip Floor FloorDiv Fmod Frac GELU
-	HardSigmoid Hypot Index IndexAdd IndexCopy Interpolate LayerNorm LeakyReLU Lerp Linear LinearReLU Log Log10 Log1p
+	Diag Diagonal Div DivScalar Dot Dropout Eager ELU Erf Exp Exp2 Expm1 Flatten Flip Floor FloorDiv Fmod Frac GELU
+	HardSigmoid Hypot Index IndexAdd IndexCopy Interpolate LayerNorm Lazy LeakyReLU Lerp Linear LinearReLU Log Log10 Log1p
 	Log2 LogAddExp LogSoftmax LogSumExp MaskedFill MatMul Max Maximum MaxKeep MaxPool1D MaxPool2D Mean MeanKeep Median
 	Min Minimum MinKeep Mul MulScalar Neg Norm Outer Pad PadWith Pow Prod ProdKeep Quantile Reciprocal ReLU Remainder
 	RepeatInterleave Reshape RMSNorm Roll Round Row Rsqrt Scatter ScatterAdd SetIndex Sigmoid Sign SiLU Sin Sinh Slice
@@ -37,7 +37,7 @@ var makesFloats = set("Arange CrossEntropy Eye Full MSELoss Linspace Ones Rand R
 var needsNumbers = set("Arange Bernoulli Dropout FullLike Quantile VectorNorm VectorNormKeep")
 
 // anyElements are methods that work on elements of all types.
-var anyElements = set("DType Detach Flatten Rank Shape Size Value")
+var anyElements = set("DType Detach Eager Flatten Lazy Rank Shape Size Value")
 
 // isFloats reports whether the elements of the tensor e, which stands in the
 // statement in, are floating-point numbers, or whether that will have been found out

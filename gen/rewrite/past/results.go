@@ -24,13 +24,13 @@ func isTotal(fn *types.Func, call *ast.CallExpr) bool {
 
 // canNotFail are operations that work on tensors of all shapes.
 var canNotFail = set(`
-	Abs AddF64 AddScalar Ceil Cos Detach DType Erf Exp Expm1 Flatten Floor Log Log1p MulF64 MulScalar Neg Rank Reciprocal ReLU Round
+	Abs AddF64 AddScalar Ceil Cos Detach DType Eager Erf Exp Expm1 Flatten Floor Lazy Log Log1p MulF64 MulScalar Neg Rank Reciprocal ReLU Round
 	Shape Sigmoid Sign Sin Size Sqrt Square SubF64 SubScalar Tanh Value`)
 
 // keepsShape are operations of which the result has a shape that does not
 // change any more if it comes back as an operand.
 var keepsShape = set(`
-	Abs Add AddF64 AddScalar AddScaled AddScaledF64 And As BroadcastTo Ceil Cos Detach Div DivF64 DivScalar Eq Erf Exp Expm1 Flatten Floor Ge Gt Le Linear LinearReLU Log
+	Abs Add AddF64 AddScalar AddScaled AddScaledF64 And As BroadcastTo Ceil Cos Detach Div DivF64 DivScalar Eager Eq Erf Exp Expm1 Flatten Floor Ge Gt Lazy Le Linear LinearReLU Log
 	Log1p Lt MatMul Maximum MaxKeep MeanKeep Minimum MinKeep Mul MulF64 MulScalar Ne Neg Not Or Pow Reciprocal ReLU Round Sigmoid
 	Sign Sin Sqrt Square Sub SubF64 SubScalar SumKeep Tanh To Track Where`)
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
 // The packages whose functions users call, and the import path of the module.
@@ -85,9 +86,24 @@ func table(root string, ops file) (string, error) {
 	for _, f := range kernel.MathFuncs() {
 		fmt.Fprintf(&functions, "\t\"math.%v\": %q,\n", f, f)
 	}
+	var each strings.Builder
+	for _, d := range op.List() {
+		if d.Expr == nil || d.Unlisted {
+			continue
+		}
+		prefix := "(*" + module + "/runtime/tensor.Tensor)."
+		if d.Cond {
+			prefix = module + "/runtime/tensor."
+		}
+		fmt.Fprintf(&each, "\t%q: true,\n", prefix+d.Name)
+		if later := f64Name(d); later != "" {
+			fmt.Fprintf(&each, "\t%q: true,\n", prefix+later)
+		}
+	}
+	fmt.Fprintf(&each, "\t%q: true,\n", "(*"+module+"/runtime/tensor.Tensor).As")
 	return "package tensorapi\n\n// api is the interface of our runtime, sorted by name.\nvar api = []Func{\n" +
 		strings.Join(rows, "") + "}\n\n// mathFuncs are functions that a Number has a method for, which the host computes.\nvar mathFuncs = map[string]string{\n" +
-		functions.String() + "}\n", nil
+		functions.String() + "}\n\n// elementwise are the functions that Func.IsElementwise speaks of.\nvar elementwise = map[string]bool{\n" + each.String() + "}\n", nil
 }
 
 // sources returns the files of a package without its tests, with ops instead of what is on disk.
