@@ -43,7 +43,7 @@
 //	analysis/internal/jsonfile  reads files of settings, and says what is wrong with them
 //	analysis/internal/syntax  small questions about expressions and types
 //	analysis/tensorapi       what the tools know about tensor libraries, as data
-//	internal/trace/page      a trace as one page for browsers
+//	internal/trace/page      traces as one page for browsers, with what the tools say about lines
 //	analysis/blocking        the calls, loops, guards and values of a package: which functions wait, and for what
 //	analysis/lint            what a rule is: its page, severity, settings, findings and fixes
 //	analysis/sites           the calls that wait in loops, and what is wrong with each

@@ -112,10 +112,11 @@ gen/internal/gentest: gen gen/rewrite gen/internal/load gen/internal/plan intern
 # The interpreter among the judges has nothing to do with the library that it judges.
 gen/internal/fuzz: gen gen/rewrite internal/sametemp
 gen/overlay:       gen
-gen/compare:       gen gen/overlay device/report analysis/tensorapi
+# Its page shows traces of the programs.
+gen/compare:       gen gen/overlay device/report analysis/tensorapi internal/trace internal/trace/page
 # The generated pages of the docs are written by a program of their own.
 internal/docpages: analysis gen
-cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/lint analysis/blocking analysis/tensorapi device internal/trace internal/trace/page
+cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/lint analysis/blocking analysis/tensorapi device device/report internal/trace internal/trace/page
 cmd/e2e:
 `
 

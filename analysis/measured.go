@@ -17,37 +17,24 @@ import (
 	"github.com/asyncgen/asyncgen/device/report"
 )
 
-// Rank reads the report of a run from the file at path and sets the Measured field of each finding: the waits at the
-// finding's own lines, and at the read to which its message leads through other functions. It sorts the findings by
-// the time that the run was blocked there. Findings without such a time come last, by position. Rank returns the sum
-// of all waits that belong to no finding.
+// Rank sets the Measured field of each finding by the report of a run: the waits at the finding's own lines, and at the
+// read to which its message leads through other functions. It sorts the findings by the time that the run was blocked
+// there. Findings without such a time come last, by position. Rank returns the sum of all waits that belong to no
+// finding.
 //
 // Cfg is the one with which [Vet] found them. A program built with -trimpath names its files by module path: Rank asks
 // the go command, run as cfg says, where these modules are.
-func Rank(ctx context.Context, cfg Config, path string, findings []Finding) (rest report.Counts, err error) {
-	rep, err := report.ReadFile(path)
-	if err != nil {
-		return rest, fmt.Errorf("vet: %w", err)
-	}
+func Rank(ctx context.Context, cfg Config, rep *report.Report, findings []Finding) (rest report.Counts, err error) {
 	modules, err := modulesOf(ctx, cfg, rep)
 	if err != nil {
 		return rest, err
 	}
-	places := make([][]place, len(findings))
-	for i, f := range findings {
-		places[i] = placesOf(f)
+	for i := range findings {
 		findings[i].Measured = nil
 	}
+	at := ByLine(findings)
 	for _, rec := range rep.Records {
-		file := modules.absolute(rec.File)
-		// A wait belongs to one finding, the most exact: a finding on its line
-		// comes before a finding in a caller that leads there.
-		best := -1
-		for i, list := range places {
-			if slices.ContainsFunc(list, func(p place) bool { return p.covers(file, rec.Line) }) && (best < 0 || len(places[i]) < len(places[best])) {
-				best = i
-			}
-		}
+		best := at(modules.absolute(rec.File), rec.Line)
 		if best < 0 {
 			rest.Add(rec.Counts)
 			continue
@@ -59,6 +46,24 @@ func Rank(ctx context.Context, cfg Config, path string, findings []Finding) (res
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(b.blocked(), a.blocked()) })
 	return rest, nil
+}
+
+// ByLine returns a function that returns which of the findings a wait on a line belongs to, or -1. The file is an
+// absolute path. It is one finding, the most exact: one on the line comes before one in a caller that leads there.
+func ByLine(findings []Finding) func(file string, line int) int {
+	places := make([][]place, len(findings))
+	for i, f := range findings {
+		places[i] = placesOf(f)
+	}
+	return func(file string, line int) int {
+		best := -1
+		for i, list := range places {
+			if slices.ContainsFunc(list, func(p place) bool { return p.covers(file, line) }) && (best < 0 || len(places[i]) < len(places[best])) {
+				best = i
+			}
+		}
+		return best
+	}
 }
 
 func (f Finding) blocked() int64 {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/gen/compare"
+	"github.com/asyncgen/asyncgen/internal/trace"
+	"github.com/asyncgen/asyncgen/internal/trace/page"
 )
 
 const compareAbout = `
@@ -53,7 +54,7 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 	fs.StringVar(&cfg.Bench, "bench", "", "compare the benchmarks of the package that match this `regexp`")
 	fs.IntVar(&cfg.Times, "times", 20, "with -bench, how often each benchmark runs its body in a process")
 	asJSON := fs.Bool("json", false, "print the result as JSON")
-	page := fs.String("html", "", "write the result to this `file`, too, as a page for browsers")
+	html := fs.String("html", "", "write the result to this `file`, too, as a page for browsers that shows what ran when: each program is run\nonce more on each device, traced. It replaces an older page, and no other file")
 	if code, ok := e.parse(fs, args); !ok {
 		return code
 	}
@@ -72,6 +73,11 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 		return e.trouble("compare: -count, -times and -timeout must be positive")
 	}
 	cfg.Devices = strings.Split(*devices, ",")
+	if cfg.Trace = *html != ""; cfg.Trace {
+		if err := isPage(*html); err != nil {
+			return e.trouble("compare: %v", err)
+		}
+	}
 
 	result, err := compare.Run(ctx, cfg)
 	cfg.Progress("")
@@ -88,8 +94,8 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 	} else {
 		err = result.WriteText(e.stdout)
 	}
-	if err == nil && *page != "" {
-		err = writePage(*page, result)
+	if err == nil && *html != "" {
+		err = e.writeComparison(ctx, *html, result)
 	}
 	waits := func(d *compare.Device) bool { return d.Original.Sync.Waits > 0 }
 	if len(result.Rewritten)+len(result.Refused) == 0 && !slices.ContainsFunc(result.Devices, waits) {
@@ -107,12 +113,25 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 	return exitOK
 }
 
-func writePage(path string, result *compare.Result) error {
-	f, err := os.Create(path)
+// writeComparison writes the page of a comparison, with sources, and what the linter finds beside the remarks of the
+// generator.
+func (e *env) writeComparison(ctx context.Context, name string, result *compare.Result) error {
+	p, err := result.Page()
 	if err != nil {
 		return err
 	}
-	return errors.Join(result.WriteHTML(f), f.Close())
+	var traces []*trace.Trace
+	for _, pic := range p.Pictures {
+		for _, side := range pic.Sides {
+			traces = append(traces, side.Trace)
+		}
+	}
+	remarks, findings := p.Findings, e.findingsAt(ctx, "compare", traces...)
+	p.Source, p.Explain = sources(), explained
+	p.Findings = func(file string, line int) []page.Finding {
+		return slices.Concat(findings(file, line), remarks(file, line))
+	}
+	return writePage(name, p)
 }
 
 // progress returns a function that shows what happens now on one line of the

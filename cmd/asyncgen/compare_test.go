@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen/compare"
+	"github.com/asyncgen/asyncgen/internal/trace/page"
 )
 
 const programs = "../../testdata/programs/"
 
 // TestCompare runs the main job at a small size, and reads all forms of its output.
 func TestCompare(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "page.html")
-	args := []string{"-count", "1", "-html", page, programs + "metrics", "--", "-small"}
+	file := filepath.Join(t.TempDir(), "page.html")
+	args := []string{"-count", "1", "-html", file, programs + "metrics", "--", "-small"}
 	stdout, stderr, code := asyncgen(t, append([]string{"compare", "-json"}, args...)...)
 	if code != exitOK || stderr != "" {
 		t.Fatalf("exit code %d, standard error %q", code, stderr)
@@ -32,8 +33,9 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: %+v", d.Name, d)
 		}
 	}
-	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "sim:0 (simulated)") {
-		t.Errorf("the page: %v\n%s", err, html)
+	html, err := os.ReadFile(file)
+	if err != nil || !strings.HasPrefix(string(html), page.First) || !strings.Contains(string(html), `id="data1" data-name="sim:0 (simulated)"`) || !strings.Contains(string(html), "identical: same output") {
+		t.Errorf("the page: %v\n%.3000s", err, html)
 	}
 	// One batch in 16 at most, of 256, while the program as written waits for
 	// each on a device that takes its time.
@@ -54,6 +56,21 @@ func TestCompareTrouble(t *testing.T) {
 		if code != exitTrouble || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("compare %s: exit code %d, standard error %q; want %d and a message with %q", c.pkg, code, stderr, exitTrouble, c.want)
 		}
+	}
+}
+
+// A page replaces pages only, and that is said before the programs are built.
+func TestCompareStays(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notes.html")
+	if err := os.WriteFile(name, []byte("<!doctype html>\nmy notes"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := asyncgen(t, "compare", "-html", name, "./no-such-folder")
+	if code != exitTrouble || stdout != "" || !strings.Contains(stderr, "notes.html has something else in it") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if text, err := os.ReadFile(name); err != nil || string(text) != "<!doctype html>\nmy notes" {
+		t.Errorf("%v: %q", err, text)
 	}
 }
 

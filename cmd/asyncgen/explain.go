@@ -53,23 +53,32 @@ a code it lists them all.`)
 	default:
 		return e.trouble("explain: one code at a time")
 	}
-	code := strings.ToUpper(fs.Arg(0))
-	if page, ok := explanation(fs.Arg(0)); ok {
-		fmt.Fprint(e.stdout, page)
+	if text := explained(fs.Arg(0)); text != "" {
+		fmt.Fprint(e.stdout, text)
 		return exitOK
 	}
+	code := strings.ToUpper(fs.Arg(0))
 	known := make([]string, 0, len(analysis.Suite))
 	for _, a := range analysis.Suite {
-		if a.Name == code {
-			fmt.Fprintf(e.stdout, "%s: %s\n%s", a.Name, a.Doc, otherLibraries)
-			return exitOK
-		}
 		known = append(known, a.Name)
 	}
 	for _, page := range gen.Explanations() {
 		known = append(known, string(page.Code))
 	}
 	return e.trouble("explain: there is no code %q%s; \"asyncgen explain\" lists them", code, lint.DidYouMean(code, known))
+}
+
+// explained is what a code, or the name of a rewrite, means; "" if there is none of that name.
+func explained(name string) string {
+	if page, ok := explanation(name); ok {
+		return page.String()
+	}
+	for _, a := range analysis.Suite {
+		if a.Name == strings.ToUpper(name) {
+			return fmt.Sprintf("%s: %s\n%s", a.Name, a.Doc, otherLibraries)
+		}
+	}
+	return ""
 }
 
 // explanation is the page of the remark with a code, in capitals or not, or of a rewrite with a name.

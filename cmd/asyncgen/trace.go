@@ -2,11 +2,11 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +29,9 @@ nothing.
 
 The page has the lines of the program around those that the trace names, if
 their files are still there. It replaces an older page, and no other file.
+
+Lines that waited come with what the linter finds about them, if they are in
+the module of this folder. "asyncgen explain AT001" explains a finding.
 `
 
 // maxLines is how many lines the table has.
@@ -37,6 +40,7 @@ const maxLines = 10
 func traceCommand(ctx context.Context, e *env, args []string) int {
 	fs := e.flags("trace", traceAbout)
 	out := fs.String("o", "", "write the page to this `file` (default FILE.html)")
+	findings := fs.Bool("vet", true, "name what the linter finds on the lines that waited")
 	if code, ok := e.parse(fs, args); !ok {
 		return code
 	}
@@ -47,15 +51,18 @@ func traceCommand(ctx context.Context, e *env, args []string) int {
 	if *out == "" {
 		*out = name + ".html"
 	}
-	source := sources()
 	t, err := readTrace(name)
-	if err == nil {
-		err = writeTracePage(*out, t, source)
-	}
 	if err != nil {
 		return e.trouble("trace: %s", tensorapi.Visible(err.Error())) // names of files may have several lines
 	}
-	writeVerdict(visible{e.stdout}, t, source)
+	p := &page.Page{Pictures: []page.Picture{{Sides: []page.Side{{Trace: t}}}}, Source: sources(), Explain: explained}
+	if *findings {
+		p.Findings = e.findingsAt(ctx, "trace", t)
+	}
+	if err := writePage(*out, p); err != nil {
+		return e.trouble("trace: %s", tensorapi.Visible(err.Error()))
+	}
+	writeVerdict(visible{e.stdout}, t, p)
 	fmt.Fprintf(visible{e.stdout}, "\nThe page is %s\n", *out)
 	return exitOK
 }
@@ -73,20 +80,9 @@ func readTrace(name string) (*trace.Trace, error) {
 	return t, nil
 }
 
-// writeTracePage writes the page. A file that is no such page stays as it is.
-func writeTracePage(name string, t *trace.Trace, source func(file string) []string) error {
-	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		old, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		first := make([]byte, len(page.First))
-		_, err = io.ReadFull(old, first)
-		old.Close()
-		if err != nil || string(first) != page.First {
-			return fmt.Errorf("%s has something else in it than a page of a trace, and stays as it is", name)
-		}
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// writePage writes the page. A file that is no page of ours stays as it is.
+func writePage(name string, p *page.Page) error {
+	if err := isPage(name); err != nil {
 		return err
 	}
 	f, err := os.Create(name)
@@ -94,13 +90,19 @@ func writeTracePage(name string, t *trace.Trace, source func(file string) []stri
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<16)
-	return errors.Join(page.Write(w, t, source), w.Flush(), f.Close())
+	return errors.Join(p.Write(w), w.Flush(), f.Close())
 }
 
-// writeVerdict prints where the program was blocked.
-func writeVerdict(out io.Writer, t *trace.Trace, source func(file string) []string) {
+// writeVerdict prints where the program was blocked, with the sources and findings of p.
+func writeVerdict(out io.Writer, t *trace.Trace, p *page.Page) {
 	v, short := t.Verdict(), shortNames(t)
-	fmt.Fprintln(out, t.Sentence(v, short, source))
+	codes := func(file string, line int) string {
+		if p.Findings == nil {
+			return ""
+		}
+		return page.Codes(p.Findings(file, line))
+	}
+	fmt.Fprintln(out, t.Sentence(v, trace.Naming{Short: short, Source: p.Source, Codes: codes}))
 	if t.IsCut {
 		fmt.Fprintln(out, "The last moments may be missing: the program did not end the trace.")
 	}
@@ -111,14 +113,14 @@ func writeVerdict(out io.Writer, t *trace.Trace, source func(file string) []stri
 		return
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\n%9s\t%6s\t%8s\tcall\tline\tfunction\n", "blocked", "share", "waits")
+	fmt.Fprintf(w, "\n%9s\t%6s\t%8s\tcall\tfound\tline\tfunction\n", "blocked", "share", "waits")
 	rows := v.Lines[:min(len(v.Lines), maxLines)]
 	for _, line := range rows {
-		at, fn := "an unknown place", ""
+		at, fn, found := "an unknown place", "", ""
 		if p := line.At; p != nil {
-			at, fn = fmt.Sprintf("%s:%d", short[p.File], p.Line), p.Func
+			at, fn, found = fmt.Sprintf("%s:%d", short[p.File], p.Line), p.Func, codes(p.File, p.Line)
 		}
-		fmt.Fprintf(w, "%9s\t%6s\t%8d\t%s\t%s\t%s\n", trace.Time(line.Time), trace.Percent(line.Time, v.Total), line.Waits, line.Call, at, fn)
+		fmt.Fprintf(w, "%9s\t%6s\t%8d\t%s\t%s\t%s\t%s\n", trace.Time(line.Time), trace.Percent(line.Time, v.Total), line.Waits, line.Call, cmp.Or(found, "-"), at, fn)
 	}
 	w.Flush()
 	if n := len(v.Lines) - len(rows); n > 0 {
@@ -128,7 +130,7 @@ func writeVerdict(out io.Writer, t *trace.Trace, source func(file string) []stri
 
 // shortNames returns names of the files of a trace that are paths from here, if the files are below this folder.
 func shortNames(t *trace.Trace) map[string]string {
-	names := t.ShortFiles()
+	names := trace.ShortFiles(t)
 	here, err := os.Getwd()
 	if err != nil {
 		return names

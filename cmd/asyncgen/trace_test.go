@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,9 +39,9 @@ func TestTrace(t *testing.T) {
 	write("run.json", run)
 	const table = `50 % of 1.00 ms blocked; 80 % of that in main.go:3: println(x.Item())
 
-  blocked   share     waits  call  line                         function
-   400 µs    80 %         1  Item  main.go:3                    main.main
-   100 µs    20 %         1  Wait  /nowhere/\x1b[31mx.go:7      x
+  blocked   share     waits  call  found  line                         function
+   400 µs    80 %         1  Item  -      main.go:3                    main.main
+   100 µs    20 %         1  Wait  -      /nowhere/\x1b[31mx.go:7      x
 
 The page is `
 	for _, c := range []struct {
@@ -108,5 +110,72 @@ func TestTraceSources(t *testing.T) {
 		if lines := sources()(name); lines != nil {
 			t.Errorf("%s: %q", name, lines)
 		}
+	}
+}
+
+// TestFindings goes from a program that runs to its findings by their time, in each form in which there are some.
+func TestFindings(t *testing.T) {
+	userModule(t, `package main
+
+import (
+	"os"
+
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+func main() {
+	f, _ := os.Create("run.json")
+	stop, err := asyncrt.StartTrace(f)
+	if err != nil {
+		panic(err)
+	}
+	defer stop()
+	x := tensor.Ones(100, 100)
+	total := 0.0
+	for range 20 {
+		x = x.MatMul(x).MulScalar(0.01)
+		total += mean(x)
+	}
+	seen := 0.0
+	for range 30 {
+		x = x.MatMul(x).MulScalar(0.01)
+		seen += x.Sum().Item()
+	}
+	println(total + seen > 0)
+}
+`)
+	helper := "package main\n\nimport \"github.com/asyncgen/asyncgen/runtime/tensor\"\n\nfunc mean(x *tensor.Tensor) float64 {\n\treturn x.Mean().Item()\n}\n"
+	if err := os.WriteFile("helper.go", []byte(helper), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.Command("go", "run", ".")
+	run.Env = append(os.Environ(), "ASYNCGEN_DEVICE=sim:0", "ASYNCGEN_SIM=clock=virtual", "ASYNCGEN_REPORT=run.report")
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var last string
+	for _, file := range []string{"run.report", "run.json"} {
+		stdout, stderr, code := asyncgen(t, "vet", "-report="+file)
+		lines := strings.Split(stdout, "\n")
+		if code != exitFindings || stderr != "" || len(lines) != 3 {
+			t.Fatalf("vet -report=%s exits with %d and prints\n%s%s", file, code, stdout, stderr)
+		}
+		for i, want := range []string{`^main.go:26:11: .* \[AT001\] \(blocked for .*, 30 waits\)$`, `^main.go:21:12: .* \[AT010\] \(blocked for .*, 20 waits\)$`} {
+			if !regexp.MustCompile(want).MatchString(lines[i]) {
+				t.Errorf("vet -report=%s: %s, want %s", file, lines[i], want)
+			}
+		}
+		if last != "" && last != stdout {
+			t.Errorf("of a report, vet makes\n%sand of a trace\n%s", last, stdout)
+		}
+		last = stdout
+	}
+	stdout, stderr, code := asyncgen(t, "trace", "run.json")
+	if code != exitOK || stderr != "" || !regexp.MustCompile(`(?s)^.* in main\.go:26: seen \+= x\.Sum\(\)\.Item\(\) \(AT001\)\n.* 30  Item  AT001  main\.go:26 .* 20  Item  AT010  helper\.go:6 `).MatchString(stdout) {
+		t.Errorf("trace exits with %d and prints\n%s%s", code, stdout, stderr)
+	}
+	if stdout, _, _ := asyncgen(t, "trace", "-vet=false", "run.json"); strings.Contains(stdout, "AT0") {
+		t.Errorf("without vet, trace prints\n%s", stdout)
 	}
 }

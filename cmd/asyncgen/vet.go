@@ -19,6 +19,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/device/report"
 )
 
 // vetFlags are the flags of vet.
@@ -53,7 +54,7 @@ func (v *vetFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&v.newFrom, "new-from", "", "report only what is on, or refers to, lines changed since the work left this git `revision`")
 	fs.StringVar(&v.baseline, "baseline", "", "don't report the findings that are listed in this `file`")
 	fs.StringVar(&v.writesBaseline, "write-baseline", "", "list the findings in this `file` instead of reporting them; what it lists for other packages or rules\nthan are asked for stays")
-	fs.StringVar(&v.report, "report", "", "rank the findings by the time for which a run was blocked there, which this `file` tells: a program\nwrites it when the environment variable ASYNCGEN_REPORT names it")
+	fs.StringVar(&v.report, "report", "", "rank the findings by the time for which a run was blocked there, which this `file` tells: a program\nwrites it when the environment variable ASYNCGEN_REPORT names it, or ASYNCGEN_TRACE")
 }
 
 // problem says what is wrong with the flags, or nothing.
@@ -250,6 +251,13 @@ func count(n int, what string) string {
 // error they are those in the packages that could be analysed.
 func (v *vetFlags) find(ctx context.Context, e *env, cfg analysis.Config) ([]analysis.Finding, error) {
 	// What is wrong with the other inputs is said before the long part.
+	var measured *report.Report
+	if v.report != "" {
+		var err error
+		if measured, err = readReport(v.report); err != nil {
+			return nil, fmt.Errorf("vet: %w", err)
+		}
+	}
 	var known *analysis.Baseline
 	if v.baseline != "" {
 		var err error
@@ -285,8 +293,8 @@ func (v *vetFlags) find(ctx context.Context, e *env, cfg analysis.Config) ([]ana
 		findings = slices.DeleteFunc(findings, func(f analysis.Finding) bool { return !changed.Touch(f) })
 	}
 	findings = v.shown(e, findings)
-	if v.report != "" {
-		rest, err := analysis.Rank(ctx, cfg, v.report, findings)
+	if measured != nil {
+		rest, err := analysis.Rank(ctx, cfg, measured, findings)
 		if err != nil {
 			return nil, err
 		}

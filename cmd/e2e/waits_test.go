@@ -90,7 +90,7 @@ func testWaits(t *testing.T, bin string, dirs []string) {
 			if r.Waits == 0 || r.Waits == 1 && !loops[where] {
 				continue
 			}
-			rest, err := analysis.Rank(t.Context(), analysis.Config{Dir: abs}, one, own)
+			rest, err := analysis.Rank(t.Context(), analysis.Config{Dir: abs}, rep, own)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,6 +22,7 @@ type programs struct {
 	testDir             string   // of the package, if they are its test binaries
 	applied, refused    []string // what the generator has done and has not, a line each
 	notes               []string // what is the same in both forms
+	remarks             []gen.Remark
 }
 
 // build builds both forms of cfg.Package into the folder temp, with the backends of all devices,
@@ -58,6 +59,7 @@ func build(ctx context.Context, cfg Config, temp string) (*programs, error) {
 	if p.notes, err = generatedForms(cfg, dir, tests, result); err != nil {
 		return nil, err
 	}
+	p.remarks = result.Remarks
 	for _, m := range result.Remarks {
 		switch m.Verdict {
 		case gen.Applied:

@@ -31,6 +31,8 @@ import (
 
 	"github.com/asyncgen/asyncgen/device/report"
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/internal/trace"
+	"github.com/asyncgen/asyncgen/internal/trace/page"
 )
 
 // A Config says what to compare and how. Only Package has no default.
@@ -46,6 +48,7 @@ type Config struct {
 	Count   int      // timed runs of each program on each device; 0: 5
 	Timeout time.Duration
 	Masks   []*regexp.Regexp // text that is left out of the comparison of outputs
+	Trace   bool             // each program runs once more, to be traced: Result.Page shows that
 	// Progress, if not nil, is told what happens next, in a few words.
 	Progress func(step string)
 }
@@ -60,6 +63,8 @@ type Result struct {
 	Rewritten []string  `json:"rewritten,omitempty"` // what was rewritten, a line each
 	Refused   []string  `json:"refused,omitempty"`   // what was not, and why, a line each
 	Devices   []*Device `json:"devices"`
+
+	remarks []gen.Remark
 }
 
 // A Device is the comparison on one device.
@@ -76,6 +81,8 @@ type Device struct {
 	Lines       int          `json:"lines"` // of standard output
 	Benchmarks  []Benchmark  `json:"benchmarks,omitempty"`
 	Notes       []string     `json:"notes,omitempty"` // what the figures mean
+
+	traces []*trace.Trace // of the program as written, and rewritten, if asked for and there
 }
 
 // A Side is one of the two programs.
@@ -189,6 +196,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		Count:     cfg.Count,
 		Rewritten: programs.applied,
 		Refused:   programs.refused,
+		remarks:   programs.remarks,
 	}
 	var first []byte
 	for i, name := range cfg.Devices {
@@ -246,7 +254,8 @@ func checkDevices(names []string) error {
 
 // compareOn runs the two programs on one device: the original twice, to see that it does the same
 // every time; both in turn, for time; and each once more with a report of its waits and an eye on
-// its memory, which costs a little time. It returns what the original prints, too.
+// its memory, and once with a trace if that is asked for, which costs a little time. It returns what the original
+// prints, too.
 func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name string) (*Device, []byte, error) {
 	r := runner{ctx: ctx, cfg: cfg, device: name, original: p.original, rewritten: p.rewritten, testDir: p.testDir, temp: temp}
 	want, err := r.stable()
@@ -266,6 +275,11 @@ func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name s
 		return nil, nil, err
 	}
 	d.Notes = notes(d, p)
+	if cfg.Trace {
+		if err := r.traced(d); err != nil {
+			return nil, nil, err
+		}
+	}
 	return d, want.stdout, nil
 }
 
@@ -279,16 +293,18 @@ type runner struct {
 	temp                string
 }
 
-// run runs one of the programs once. With a reportTo the runtime writes its
-// report there.
-func (r *runner) run(path, step, reportTo string) (*process, error) {
+// files are those that the runtime writes its report and its trace to; "": none.
+type files struct{ report, trace string }
+
+// run runs one of the programs once.
+func (r *runner) run(path, step string, to files) (*process, error) {
 	r.cfg.Progress(fmt.Sprintf("%s: %s", r.device, step))
-	env := environment("ASYNCGEN_DEVICE="+r.device, "ASYNCGEN_REPORT="+reportTo, "ASYNCGEN_TRACE=")
+	env := environment("ASYNCGEN_DEVICE="+r.device, "ASYNCGEN_REPORT="+to.report, "ASYNCGEN_TRACE="+to.trace)
 	dir, args := r.cfg.Dir, r.cfg.Args
 	if r.cfg.Bench != "" {
 		dir, args = r.testDir, r.cfg.benchArgs()
 	}
-	p, err := runProcess(r.ctx, r.cfg.Timeout, dir, env, reportTo != "", path, args...)
+	p, err := runProcess(r.ctx, r.cfg.Timeout, dir, env, to.report != "", path, args...)
 	if err != nil {
 		who := "the program as written"
 		if path == r.rewritten {
@@ -310,7 +326,7 @@ func (r *runner) run(path, step, reportTo string) (*process, error) {
 
 // stable runs the original twice and returns what it does.
 func (r *runner) stable() (*process, error) {
-	first, err := r.run(r.original, "the program as written, first run", "")
+	first, err := r.run(r.original, "the program as written, first run", files{})
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +337,7 @@ func (r *runner) stable() (*process, error) {
 	if r.cfg.Bench != "" && len(first.benchmarks) == 0 && first.status == success {
 		return nil, fmt.Errorf("no benchmark of %s matches %q", r.cfg.Package, r.cfg.Bench)
 	}
-	second, err := r.run(r.original, "the program as written, second run", "")
+	second, err := r.run(r.original, "the program as written, second run", files{})
 	if err != nil {
 		return nil, err
 	}
@@ -343,7 +359,7 @@ func (r *runner) unstable(first, second *process) error {
 func (r *runner) timed(d *Device, want *process) error {
 	for i := range r.cfg.Count {
 		step := fmt.Sprintf("run %d of %d", i+1, r.cfg.Count)
-		p, err := r.run(r.original, step+", as written", "")
+		p, err := r.run(r.original, step+", as written", files{})
 		if err != nil {
 			return err
 		}
@@ -352,7 +368,7 @@ func (r *runner) timed(d *Device, want *process) error {
 		}
 		d.Original.add(p)
 		took := p.benchmarks
-		p, err = r.run(r.rewritten, step+", rewritten", "")
+		p, err = r.run(r.rewritten, step+", rewritten", files{})
 		if err != nil {
 			if errors.Is(err, errTimeout) || errors.Is(err, errOutput) {
 				d.Differences = append(d.Differences, Difference{What: "end", Want: want.status, Got: err.Error()})
@@ -371,21 +387,8 @@ func (r *runner) timed(d *Device, want *process) error {
 
 // reported runs each program once with a report, and keeps its totals and the peak of memory.
 func (r *runner) reported(d *Device) error {
-	for _, side := range []struct {
-		path, name string
-		*Side
-	}{
-		{r.original, "as written", &d.Original},
-		{r.rewritten, "rewritten", &d.Rewritten},
-	} {
-		if len(d.Differences) > 0 && side.path == r.rewritten {
-			return nil // it may hang again
-		}
-		file := filepath.Join(r.temp, "report")
-		if err := os.RemoveAll(file); err != nil {
-			return err
-		}
-		p, err := r.run(side.path, "waits "+side.name, file)
+	return r.watched(d, "waits", func(side *Side, run func(files) (*process, error), file string) error {
+		p, err := run(files{report: file})
 		if err != nil {
 			return err
 		}
@@ -399,8 +402,76 @@ func (r *runner) reported(d *Device) error {
 		default:
 			side.Sync = rep.Total
 		}
+		return nil
+	})
+}
+
+// maxTrace is how long a trace may be that is read.
+const maxTrace = 1 << 30
+
+// traced runs each program once with a trace, and keeps that. If there is too much of it, a note says so.
+func (r *runner) traced(d *Device) error {
+	n := 0
+	err := r.watched(d, "trace", func(_ *Side, run func(files) (*process, error), file string) error {
+		if _, err := run(files{trace: file}); err != nil {
+			return err
+		}
+		t, err := readTrace(file)
+		if err != nil {
+			return err
+		}
+		n += len(t.Slices)
+		d.traces = append(d.traces, t)
+		return nil
+	})
+	if errors.Is(err, errTrace) || err == nil && n > page.MaxSlices {
+		d.traces, err = nil, nil
+		d.Notes = append(d.Notes, "there is no picture of what ran when: the programs do too much for one")
 	}
-	return nil
+	return err
+}
+
+var errTrace = errors.New("the trace is too long")
+
+// readTrace reads a trace; none has nothing in it, as the engine was never started.
+func readTrace(file string) (*trace.Trace, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &trace.Trace{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() > maxTrace {
+		return nil, cmp.Or(err, errTrace)
+	}
+	return trace.Read(f)
+}
+
+// watched runs both programs once, each by way of f, which is given the name of a file that is not there. The rewritten
+// one may hang where it does something else than the original, and does not run again.
+func (r *runner) watched(d *Device, what string, f func(side *Side, run func(files) (*process, error), file string) error) error {
+	file := filepath.Join(r.temp, what)
+	for _, side := range []struct {
+		path, name string
+		*Side
+	}{
+		{r.original, "as written", &d.Original},
+		{r.rewritten, "rewritten", &d.Rewritten},
+	} {
+		if len(d.Differences) > 0 && side.path == r.rewritten {
+			return nil
+		}
+		if err := os.RemoveAll(file); err != nil {
+			return err
+		}
+		err := f(side.Side, func(to files) (*process, error) { return r.run(side.path, what+" "+side.name, to) }, file)
+		if err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(file)
 }
 
 // add records a timed run.

@@ -4,9 +4,12 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"io"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/internal/trace/page"
 )
 
 //go:embed result.html
@@ -25,9 +28,41 @@ var resultTemplate = sync.OnceValue(func() *template.Template {
 	}).Parse(resultHTML))
 })
 
-// WriteHTML writes the result as one page that needs nothing else, for
-// browsers.
-func (r *Result) WriteHTML(w io.Writer) error { return resultTemplate().Execute(w, r) }
+// Page returns the result as a page for browsers: a picture for each device, and what WriteText writes below. Its
+// findings are the generator's remarks. It has no sources, and explains nothing.
+func (r *Result) Page() (*page.Page, error) {
+	var below strings.Builder
+	if err := resultTemplate().Execute(&below, r); err != nil {
+		return nil, err
+	}
+	p := &page.Page{Title: "asyncgen compare " + r.program(), Below: below.String(), Findings: r.remarksAt}
+	for _, d := range r.Devices {
+		p.Pictures = append(p.Pictures, d.picture())
+	}
+	return p, nil
+}
+
+// picture shows the programs above each other.
+func (d *Device) picture() page.Picture {
+	pic := page.Picture{Name: d.title(), Lead: d.title() + ": identical output. "}
+	if len(d.Differences) > 0 {
+		pic.Lead = d.title() + ": DIFFERENT, the rewritten program does not do the same. As written: "
+	}
+	for i, t := range d.traces {
+		pic.Sides = append(pic.Sides, page.Side{Name: []string{"as written", "rewritten"}[i], Trace: t})
+	}
+	return pic
+}
+
+// remarksAt are the generator's remarks on a line.
+func (r *Result) remarksAt(file string, line int) (found []page.Finding) {
+	for _, m := range r.remarks {
+		if m.Pos.Filename == file && m.Pos.Line == line && (m.Verdict == gen.Applied || m.Verdict == gen.Refused) {
+			found = append(found, page.Finding{Code: string(m.Code), Text: strings.TrimSpace(fmt.Sprintf("%s %s", m.Verdict, m.Rule)) + ": " + m.Message})
+		}
+	}
+	return found
+}
 
 // A bar stands for the times of one of the programs, in percent of the longest on the device.
 type bar struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/token"
 	"io"
 	"net"
 	"os"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device/report"
+	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // The programs that the tests run are this test's own executable, under the
@@ -75,6 +78,23 @@ func act(name string, args []string) {
 			}
 			w.Add(report.Place{File: "train.go", Line: 41, Op: "Item"}, counts)
 			w.Close()
+		}
+	case "trace":
+		if file := os.Getenv("ASYNCGEN_TRACE"); file != "" {
+			f, err := trace.Create(file)
+			if err != nil {
+				panic(err)
+			}
+			n := time.Duration(1)
+			if isOriginal {
+				n = 3
+			}
+			w := trace.NewWriter(f, func(uintptr) *trace.Place { return &trace.Place{File: "/src/train.go", Func: "main.main", Line: 41} })
+			w.Add(&trace.Event{Kind: trace.Op, Name: "Sum", End: n * time.Millisecond, Type: "float32", ID: trace.ID{Stream: 1}}, 4)
+			w.Add(&trace.Event{Kind: trace.Wait, Name: "Item", Row: 1, PC: 1, Begin: n * time.Millisecond / 2, End: n * time.Millisecond, Idle: n * time.Millisecond / 2}, 4)
+			if err := w.Close(); err != nil {
+				panic(err)
+			}
 		}
 	case "count": // in the file named by the next argument
 		text, _ := os.ReadFile(args[1])
@@ -188,6 +208,53 @@ func TestReports(t *testing.T) {
 	r = fakePrograms(t, "print") // writes no report
 	if err := r.reported(d); err != nil || d.Original.Sync != (report.Counts{}) {
 		t.Errorf("without a report: %v, %+v", err, d.Original.Sync)
+	}
+}
+
+// TestTraces makes the picture of two programs.
+func TestTraces(t *testing.T) {
+	r := fakePrograms(t, "trace")
+	d, err := compareFake(r)
+	if err == nil {
+		err = r.traced(d)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := &Result{Package: "./train", Devices: []*Device{d}, remarks: []gen.Remark{
+		{Code: "AG102", Rule: "defer-sum", Verdict: gen.Applied, Pos: token.Position{Filename: "/src/train.go", Line: 41}, Message: "it is added later"},
+		{Code: "AG201", Verdict: gen.Skipped, Pos: token.Position{Filename: "/src/train.go", Line: 41}},
+		{Code: "AG202", Verdict: gen.Refused, Pos: token.Position{Filename: "/src/train.go", Line: 42}, Message: "why"},
+	}}
+	p, err := result.Page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[int]string{40: "[]", 41: "[{AG102 applied defer-sum: it is added later}]", 42: "[{AG202 refused: why}]"} {
+		if got := fmt.Sprint(p.Findings("/src/train.go", line)); got != want {
+			t.Errorf("line %d has %s, want %s", line, got, want)
+		}
+	}
+	pic := p.Pictures[0]
+	if len(p.Pictures) != 1 || pic.Name != "cpu" || pic.Lead != "cpu: identical output. " || len(pic.Sides) != 2 {
+		t.Fatalf("%+v", p.Pictures)
+	}
+	for i, want := range []time.Duration{3 * time.Millisecond, time.Millisecond} {
+		if v := pic.Sides[i].Trace.Verdict(); v.End-v.Begin != want || v.Total != want/2 || v.Lines[0].At.Line != 41 {
+			t.Errorf("%s: %+v", pic.Sides[i].Name, v)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(r.temp, "trace*")); err != nil || len(left) > 0 {
+		t.Errorf("the traces are left: %v, %v", left, err)
+	}
+
+	r = fakePrograms(t, "print") // starts no engine
+	d = &Device{Name: "cpu", Differences: []Difference{{What: "end"}}}
+	if err := r.traced(d); err != nil || len(d.traces) != 1 || len(d.traces[0].Slices) > 0 {
+		t.Errorf("programs that differ and do nothing: %v, %+v", err, d.traces)
+	}
+	if pic := d.picture(); !strings.Contains(pic.Lead, "DIFFERENT") || len(pic.Sides) != 1 {
+		t.Errorf("programs that differ: %+v", pic)
 	}
 }
 

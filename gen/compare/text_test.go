@@ -190,8 +190,8 @@ func TestText(t *testing.T) {
 func TestHTML(t *testing.T) {
 	r := madeUp()
 	r.Refused = []string{"a <b> & c"}
-	var b strings.Builder
-	if err := r.WriteHTML(&b); err != nil {
+	p, err := r.Page()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -199,8 +199,8 @@ func TestHTML(t *testing.T) {
 		"2.43x as fast", "<td>64 in 640 µs</td>", "median 51 ms, 50 ms to 52 ms", `<rect width="98.1%"`,
 		"stdout differs in 9 lines", "line 3: &#34;loss 1", "rewritten:  panic: boom", "a note", "a line", "a &lt;b&gt; &amp; c",
 	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the page does not have %q:\n%s", want, b.String())
+		if !strings.Contains(p.Below, want) {
+			t.Errorf("the page does not have %q:\n%s", want, p.Below)
 		}
 	}
 }

@@ -55,3 +55,15 @@ func isReplaceable(path string, info fs.FileInfo) error {
 	}
 	return nil
 }
+
+// IsTrace reports whether a file begins like a trace.
+func IsTrace(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, 2)
+	_, err = io.ReadFull(f, start)
+	return err == nil && string(start) == head[:2]
+}

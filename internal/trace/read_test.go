@@ -139,7 +139,7 @@ func TestReadChanged(t *testing.T) {
 		}
 		if tr, err := Read(bytes.NewReader(text)); err == nil {
 			v := tr.Verdict()
-			tr.Sentence(v, tr.ShortFiles(), unread)
+			tr.Sentence(v, Naming{ShortFiles(tr), unread, nil})
 		}
 	}
 }
@@ -185,7 +185,13 @@ func TestVerdict(t *testing.T) {
 		}
 		return nil
 	}
-	if got, want := tr.Sentence(v, tr.ShortFiles(), source), "goroutine 1: 36 % of 98.0 µs blocked, the most of 2 that waited; 83 % of all blocked time in a/train.go:31: total += loss.Item()"; got != want {
+	codes := func(file string, line int) string {
+		if file == "/src/a/train.go" && line == 31 {
+			return "AT001"
+		}
+		return ""
+	}
+	if got, want := tr.Sentence(v, Naming{ShortFiles(tr), source, codes}), "goroutine 1: 36 % of 98.0 µs blocked, the most of 2 that waited; 83 % of all blocked time in a/train.go:31: total += loss.Item() (AT001)"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for _, c := range []struct{ events, want string }{
@@ -195,9 +201,22 @@ func TestVerdict(t *testing.T) {
 		{opAt(0, 50) + waitAt(10, 50, 4), "8.0 % of 50.0 µs blocked; 100 % of that in a.go:9"},
 	} {
 		tr := read(t, start+c.events+"\n]\n")
-		if got := tr.Sentence(tr.Verdict(), tr.ShortFiles(), unread); got != c.want {
+		if got := tr.Sentence(tr.Verdict(), Naming{ShortFiles(tr), unread, nil}); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
+	}
+}
+
+func TestCompared(t *testing.T) {
+	was, is := read(t, start+opAt(0, 50)+waitAt(10, 50, 20)+"\n]\n"), read(t, start+opAt(0, 25)+"\n]\n")
+	n := Naming{ShortFiles(was, is), unread, nil}
+	const want = "2.00x as fast. As written 50.0 µs, 40 % blocked; 100 % of that in a.go:9. Rewritten 25.0 µs, 0 % blocked."
+	if got := Compared(was.Verdict(), is.Verdict(), n); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	none := read(t, start+"\n]\n")
+	if got := Compared(was.Verdict(), none.Verdict(), n); strings.Contains(got, "fast") {
+		t.Errorf("beside a program that does nothing: %s", got)
 	}
 }
 
@@ -218,7 +237,7 @@ func TestShortFiles(t *testing.T) {
 	for _, name := range names {
 		tr.Slices = append(tr.Slices, Slice{At: &Place{File: name}})
 	}
-	short := tr.ShortFiles()
+	short := ShortFiles(tr)
 	seen := map[string]bool{}
 	for _, name := range names {
 		s, ok := short[name]

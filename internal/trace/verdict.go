@@ -81,8 +81,15 @@ func (t *Trace) Verdict() Verdict {
 	return v
 }
 
-// Sentence is the verdict in words. short has the names of files, and source returns the lines of one; none: unknown.
-func (t *Trace) Sentence(v Verdict, short map[string]string, source func(file string) []string) string {
+// A Naming says how lines of the program are shown.
+type Naming struct {
+	Short  map[string]string                  // names of files
+	Source func(file string) []string         // the lines of one; none: unknown
+	Codes  func(file string, line int) string // of what the tools say about a line: "AT001"; nil: they were not asked
+}
+
+// Sentence is the verdict in words.
+func (t *Trace) Sentence(v Verdict, n Naming) string {
 	span := v.End - v.Begin
 	switch {
 	case len(t.Slices) == 0:
@@ -94,24 +101,49 @@ func (t *Trace) Sentence(v Verdict, short map[string]string, source func(file st
 	if v.Goroutines > 1 {
 		text = fmt.Sprintf("%s: %s, the most of %d that waited", t.Rows[v.Longest].Name, text, v.Goroutines)
 	}
-	if top := v.Lines[0]; v.Total > 0 {
-		that := "that"
-		if v.Goroutines > 1 {
-			that = "all blocked time"
-		}
-		text += fmt.Sprintf("; %s of %s in %s", Percent(top.Time, v.Total), that, top.At.show(short, source))
-	}
-	return text
+	return text + v.top(n)
 }
 
-// show names a line of the program, with its text if that is known.
-func (p *Place) show(short map[string]string, source func(file string) []string) string {
+// top says which line the program was blocked at the longest; "" if none.
+func (v Verdict) top(n Naming) string {
+	if v.Total == 0 {
+		return ""
+	}
+	that := "that"
+	if v.Goroutines > 1 {
+		that = "all blocked time"
+	}
+	return fmt.Sprintf("; %s of %s in %s", Percent(v.Lines[0].Time, v.Total), that, n.show(v.Lines[0].At))
+}
+
+// Compared is the verdict on two forms of a program, in words: as it was written, and rewritten.
+func Compared(written, rewritten Verdict, n Naming) string {
+	brief := Naming{Short: n.Short, Source: func(string) []string { return nil }}
+	was, is := written.End-written.Begin, rewritten.End-rewritten.Begin
+	text := fmt.Sprintf("As written %s, %s blocked%s. Rewritten %s, %s blocked%s.", Time(was), Percent(written.LongestFor, was), written.top(n),
+		Time(is), Percent(rewritten.LongestFor, is), rewritten.top(brief))
+	switch {
+	case was <= 0 || is <= 0:
+		return text
+	case is > was:
+		return fmt.Sprintf("%.2fx as long. ", float64(is)/float64(was)) + text
+	}
+	return fmt.Sprintf("%.2fx as fast. ", float64(was)/float64(is)) + text
+}
+
+// show names a line of the program, with its text and what the tools say about it, if that is known.
+func (n Naming) show(p *Place) string {
 	if p == nil {
 		return "an unknown place"
 	}
-	text := short[p.File] + ":" + strconv.Itoa(p.Line)
-	if lines := source(p.File); 0 < p.Line && p.Line <= len(lines) {
+	text := n.Short[p.File] + ":" + strconv.Itoa(p.Line)
+	if lines := n.Source(p.File); 0 < p.Line && p.Line <= len(lines) {
 		text += ": " + strings.TrimSpace(lines[p.Line-1])
+	}
+	if n.Codes != nil {
+		if codes := n.Codes(p.File, p.Line); codes != "" {
+			text += " (" + codes + ")"
+		}
 	}
 	return text
 }
@@ -144,13 +176,15 @@ func Time(d time.Duration) string {
 	return strconv.FormatFloat(x, 'f', digits, 64) + " " + unit
 }
 
-// ShortFiles returns a short name for each file of a trace: as many of the last elements of its path as tell it from
-// the others.
-func (t *Trace) ShortFiles() map[string]string {
+// ShortFiles returns a short name for each file of some traces: as many of the last elements of its path as tell it
+// from the others.
+func ShortFiles(traces ...*Trace) map[string]string {
 	full := map[string]bool{}
-	for i := range t.Slices {
-		if at := t.Slices[i].At; at != nil {
-			full[at.File] = true
+	for _, t := range traces {
+		for i := range t.Slices {
+			if at := t.Slices[i].At; at != nil {
+				full[at.File] = true
+			}
 		}
 	}
 	short := map[string]string{}

@@ -94,8 +94,13 @@ func start(t testing.TB) *browser {
 // open opens a page of a trace and waits until it can be used.
 func (b *browser) open(tr *trace.Trace, source func(string) []string) {
 	b.t.Helper()
+	b.openText(write(b.t, tr, source))
+}
+
+func (b *browser) openText(page string) {
+	b.t.Helper()
 	file := filepath.Join(b.t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(write(b.t, tr, source)), 0o666); err != nil {
+	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
 		b.t.Fatal(err)
 	}
 	b.isLoaded = false
@@ -173,6 +178,20 @@ func (b *browser) eval(expression string) string {
 		b.t.Fatalf("%s: %s", expression, *answer.ExceptionDetails)
 	}
 	return string(answer.Result.Value)
+}
+
+// has fails the test if the value of an expression lacks some text.
+func (b *browser) has(what, expression string, want ...string) {
+	b.t.Helper()
+	var text string
+	if got := b.eval(expression); json.Unmarshal([]byte(got), &text) != nil {
+		text = got
+	}
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			b.t.Errorf("%s: the page has\n%s\nwithout %q", what, text, w)
+		}
+	}
 }
 
 // frame waits until the page is drawn.

@@ -1,5 +1,6 @@
-// Package page makes of a trace one page for browsers, which opens as a file: lanes of slices over time, what each
-// slice waited for, where the program was blocked. It loads nothing, and runs nothing but its own script.
+// Package page makes of traces one page for browsers, which opens as a file: lanes of slices over time, what each
+// slice waited for, where the program was blocked, and what the tools say about those lines. It loads nothing, and runs
+// nothing but its own script.
 //
 // What a trace says is data in the page, compressed, in letters and digits. The script shows it as text. So names and
 // lines of a program can't become markup or script, and a policy in the page forbids all other scripts.
@@ -15,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"slices"
 	"strings"
@@ -26,7 +28,7 @@ import (
 
 var (
 	//go:embed page.html
-	html string
+	markup string
 	//go:embed page.css
 	style string
 	//go:embed page.js
@@ -36,23 +38,83 @@ var (
 // First is how each page begins.
 const First = "<!doctype html>\n<!-- asyncgen trace -->\n"
 
-// maxSlices is how many slices a page may have. With so many it takes some seconds until it can be used.
-var maxSlices = 4 << 20 // a variable for tests
+// MaxSlices is how many slices a picture may have. With so many it takes some seconds until it can be used.
+const MaxSlices = 4 << 20
 
 // contextLines is how many lines of a source are shown before and after one.
 const contextLines = 4
 
-// Write writes the page of a trace. source returns the lines of a file of the program; none if it can't be read.
-func Write(w io.Writer, t *trace.Trace, source func(file string) []string) error {
-	if n := len(t.Slices); n > maxSlices {
-		return fmt.Errorf("the trace has %d operations and waits, and a page at most %d: trace a part of the program, with asyncrt.StartTrace", n, maxSlices)
+// A Page is what Write writes.
+type Page struct {
+	Title    string    // of the window; "": the name of the program
+	Pictures []Picture // the reader chooses one of them
+	// Source returns the lines of a file of the program; none if it can't be read.
+	Source func(file string) []string
+	// Findings are what the tools say about a line of the program; nil: they were not asked.
+	Findings func(file string, line int) []Finding
+	// Explain returns what a code means. It is asked for those of Findings.
+	Explain func(code string) string
+	// Below is markup that follows. It may use the classes of page.css, and nothing that the policy forbids.
+	Below string
+}
+
+// A Picture shows one trace, or two forms of a program, one above the other, as if they had begun at the same time.
+type Picture struct {
+	Name  string // to choose it by
+	Lead  string // what the verdict begins with
+	Sides []Side // the first is the program as written
+}
+
+// A Side is a trace with its name in the picture, if it is not alone there.
+type Side struct {
+	Name  string
+	Trace *trace.Trace
+}
+
+// A Finding is what a tool says about a line.
+type Finding struct {
+	Code string // "AT001"
+	Text string
+}
+
+// Write writes the page.
+func (p *Page) Write(w io.Writer) error {
+	for _, pic := range p.Pictures {
+		n := 0
+		for _, side := range pic.Sides {
+			n += len(side.Trace.Slices)
+		}
+		if n > maxSlices {
+			return fmt.Errorf("the trace has %d operations and waits, and a page at most %d: trace a part of the program, with asyncrt.StartTrace", n, maxSlices)
+		}
 	}
-	before, after, ok := strings.Cut(html, "DATA")
-	if !ok {
-		return errors.New("page.html has no place for the data")
+	above, rest, ok := strings.Cut(markup, "BELOW")
+	between, after, ok2 := strings.Cut(rest, "DATA")
+	if !ok || !ok2 {
+		return errors.New("page.html has no places for what a page is about")
 	}
 	frame := strings.NewReplacer("STYLE", style, "SCRIPT", script, "HASHES", fmt.Sprintf("style-src %s; script-src %s", hash(style), hash(script)))
-	if _, err := frame.WriteString(w, First+before); err != nil {
+	below := p.Below
+	if below != "" {
+		below = "<article>\n" + below + "</article>\n"
+	}
+	if _, err := io.WriteString(w, First+frame.Replace(above)+below+frame.Replace(between)); err != nil {
+		return err
+	}
+	for i := range p.Pictures {
+		if err := p.writeData(w, i); err != nil {
+			return err
+		}
+	}
+	_, err := frame.WriteString(w, after)
+	return err
+}
+
+var maxSlices = MaxSlices // a variable for tests
+
+// writeData writes the element with the data of a picture.
+func (p *Page) writeData(w io.Writer, i int) error {
+	if _, err := fmt.Fprintf(w, `<script type="application/octet-stream" id="data%d" data-name="%s">`, i, html.EscapeString(shown(p.Pictures[i].Name))); err != nil {
 		return err
 	}
 	letters := base64.NewEncoder(base64.StdEncoding, w)
@@ -60,13 +122,13 @@ func Write(w io.Writer, t *trace.Trace, source func(file string) []string) error
 	if err != nil {
 		return err
 	}
-	if err := encode(packed, t, source); err != nil {
+	if err := p.encode(packed, &p.Pictures[i]); err != nil {
 		return err
 	}
 	if err := errors.Join(packed.Close(), letters.Close()); err != nil {
 		return err
 	}
-	_, err = frame.WriteString(w, after)
+	_, err = io.WriteString(w, "</script>\n")
 	return err
 }
 
@@ -79,30 +141,46 @@ func hash(text string) string {
 // The data of a page: the length of a header as a varint, the header as JSON, then numbers in columns, as varints.
 
 type header struct {
-	Program, Go string
-	IsCut       bool
-	Lost        int
-	Begin, End  int64
-	Verdict     string
-	Count       int // of slices
-	Refs        int // of all slices
-	Samples     int
-	Names       []string // of kernels and calls, and of results
-	Places      []place  // the first is none
-	Lanes       []lane
-	Blocked     []blocked
+	Title, Verdict string
+	Begin, End     int64
+	Count          int // of slices
+	Refs           int // of all slices
+	Samples        int
+	Sides          []side
+	Names          []string // of kernels and calls, and of results
+	Places         []place  // the first is none
+	Lanes          []lane   // those of the first side first
+	Blocked        []blocked
+	Codes          []code
+}
+
+type side struct {
+	Name, Program, Go string
+	IsCut             bool
+	Lost              int
+	Begin, End        int64
+	From, To          int // samples
 }
 
 type place struct {
 	File, Full, Func string
 	Line             int
-	From             int      // the first line of Text
-	Text             []string // lines around Line
+	From             int       // the first line of Text
+	Text             []string  // lines around Line
+	Found            []finding // about Line
 }
+
+type finding struct {
+	Code int // in header.Codes
+	Text string
+}
+
+type code struct{ Name, Page string }
 
 // A lane is a row with its tracks: slices in one don't overlap, and are in the order of time. Waits come first.
 type lane struct {
 	Name   string
+	Side   int
 	Kind   trace.RowKind
 	Tracks []track
 }
@@ -113,43 +191,72 @@ type track struct {
 }
 
 type blocked struct {
-	Place, Waits, Longest int
-	Time                  int64
-	Call                  string
+	Side, Place, Waits, Longest int
+	Time                        int64
+	Call                        string
 }
 
-// encode writes the data.
-func encode(w io.Writer, t *trace.Trace, source func(file string) []string) error {
-	lanes, order := arrange(t)
-	at := make([]int, len(order)) // where the slices of t are in order
-	for i, s := range order {
-		at[s] = i
+// encode writes the data of a picture.
+func (p *Page) encode(w io.Writer, pic *Picture) error {
+	h := header{Title: shown(p.Title), Sides: []side{}, Lanes: []lane{}, Blocked: []blocked{}, Codes: []code{}}
+	e := encoded{columns: make([][]byte, columnCount), names: newTable[string](), places: newTable[trace.Place]()}
+	e.names.of("")
+	e.places.of(trace.Place{})
+	var traces []*trace.Trace
+	var verdicts []trace.Verdict
+	for i, s := range pic.Sides {
+		t, v := s.Trace, s.Trace.Verdict()
+		traces, verdicts = append(traces, t), append(verdicts, v)
+		shift := time.Duration(0)
+		if len(pic.Sides) > 1 {
+			shift = -v.Begin
+		}
+		lanes, order := arrange(t)
+		base := h.Count
+		for _, l := range lanes {
+			l.Side = i
+			for k := range l.Tracks {
+				l.Tracks[k].From += base
+				l.Tracks[k].To += base
+			}
+			h.Lanes = append(h.Lanes, l)
+		}
+		at := make([]int, len(order)) // where the slices of t are in the picture
+		for k, s := range order {
+			at[s] = base + k
+		}
+		e.add(t, order, at, shift)
+		for _, line := range v.Lines {
+			h.Blocked = append(h.Blocked, blocked{i, e.place(line.At), line.Waits, at[line.Longest], int64(line.Time), shown(line.Call)})
+		}
+		h.Sides = append(h.Sides, side{Name: shown(s.Name), Program: shown(t.Program), Go: shown(t.Go), IsCut: t.IsCut, Lost: t.Lost,
+			Begin: int64(v.Begin + shift), End: int64(v.End + shift), From: h.Samples, To: h.Samples + len(t.Memory)})
+		h.Count += len(order)
+		h.Samples += len(t.Memory)
+		if i == 0 {
+			h.Begin = int64(v.Begin + shift)
+		}
+		h.End = max(h.End, int64(v.End+shift))
 	}
-	names, places := newTable[string](), newTable[*trace.Place]()
-	names.of("")
-	places.of(nil)
-	b := columns(t, order, at, &names, &places)
-	v, short := t.Verdict(), t.ShortFiles()
-	h := header{
-		Program: shown(t.Program), Go: shown(t.Go), IsCut: t.IsCut, Lost: t.Lost, Begin: int64(v.Begin), End: int64(v.End),
-		Verdict: shown(t.Sentence(v, short, source)), Count: len(order), Refs: b.refs, Samples: len(t.Memory), Lanes: lanes,
-		Blocked: []blocked{},
-	}
-	for _, line := range v.Lines {
-		h.Blocked = append(h.Blocked, blocked{places.of(line.At), line.Waits, at[line.Longest], int64(line.Time), shown(line.Call)})
-	}
-	for _, name := range names.list {
+	h.Refs = e.refs
+	n := trace.Naming{Short: trace.ShortFiles(traces...), Source: p.Source, Codes: p.codes}
+	h.Verdict = shown(pic.Lead + verdict(traces, verdicts, n))
+	for _, name := range e.names.list {
 		h.Names = append(h.Names, shown(name))
 	}
-	for _, p := range places.list {
-		h.Places = append(h.Places, placeOf(p, short, source))
+	codes := newTable[string]()
+	for _, at := range e.places.list {
+		h.Places = append(h.Places, p.place(at, n.Short, &codes))
+	}
+	for _, name := range codes.list {
+		h.Codes = append(h.Codes, code{shown(name), tensorapi.VisibleLines(p.Explain(name))})
 	}
 	head, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
 	_, err = w.Write(slices.Concat(binary.AppendVarint(nil, int64(len(head))), head))
-	for _, column := range b.columns {
+	for _, column := range e.columns {
 		if err == nil {
 			_, err = w.Write(column)
 		}
@@ -157,17 +264,52 @@ func encode(w io.Writer, t *trace.Trace, source func(file string) []string) erro
 	return err
 }
 
-// placeOf is a line with those around it.
-func placeOf(p *trace.Place, short map[string]string, source func(file string) []string) place {
-	if p == nil {
+// verdict is that of a picture.
+func verdict(traces []*trace.Trace, verdicts []trace.Verdict, n trace.Naming) string {
+	switch len(traces) {
+	case 0:
+		return ""
+	case 1:
+		return traces[0].Sentence(verdicts[0], n)
+	}
+	return trace.Compared(verdicts[0], verdicts[1], n)
+}
+
+// codes are those of the findings about a line.
+func (p *Page) codes(file string, line int) string {
+	if p.Findings == nil {
+		return ""
+	}
+	return Codes(p.Findings(file, line))
+}
+
+// Codes are those of findings, each once.
+func Codes(findings []Finding) string {
+	var codes []string
+	for _, f := range findings {
+		if !slices.Contains(codes, f.Code) {
+			codes = append(codes, f.Code)
+		}
+	}
+	return strings.Join(codes, ", ")
+}
+
+// place is a line with those around it, and what is found there.
+func (p *Page) place(at trace.Place, short map[string]string, codes *table[string]) place {
+	if at == (trace.Place{}) {
 		return place{File: "an unknown place"}
 	}
-	out := place{File: shown(short[p.File]), Full: shown(p.File), Func: shown(p.Func), Line: p.Line}
-	lines := source(p.File)
-	if p.Line < 1 || p.Line > len(lines) {
+	out := place{File: shown(short[at.File]), Full: shown(at.File), Func: shown(at.Func), Line: at.Line}
+	if p.Findings != nil {
+		for _, f := range p.Findings(at.File, at.Line) {
+			out.Found = append(out.Found, finding{codes.of(f.Code), shown(f.Text)})
+		}
+	}
+	lines := p.Source(at.File)
+	if at.Line < 1 || at.Line > len(lines) {
 		return out
 	}
-	from, to := max(0, p.Line-1-contextLines), min(len(lines), p.Line+contextLines)
+	from, to := max(0, at.Line-1-contextLines), min(len(lines), at.Line+contextLines)
 	out.From = from + 1
 	for _, line := range lines[from:to] {
 		out.Text = append(out.Text, shown(strings.ReplaceAll(line, "\t", "    ")))
@@ -250,10 +392,22 @@ func (t *table[T]) of(x T) int {
 	return i
 }
 
-// encoded are the columns of a trace, and how many references to other slices they have.
+// encoded are the columns of a picture, and how many references to other slices they have.
 type encoded struct {
-	columns [][]byte
-	refs    int
+	columns  [][]byte
+	refs     int
+	names    table[string]
+	places   table[trace.Place]
+	slice    trace.Slice // the one before
+	sampleAt time.Duration
+}
+
+// place is the number of a line; 0 if it is not known.
+func (e *encoded) place(p *trace.Place) int {
+	if p == nil {
+		return 0
+	}
+	return e.places.of(*p)
 }
 
 // The columns, in the order in which the script reads them. Begins, sequence numbers and times of samples are
@@ -277,9 +431,9 @@ const (
 	columnCount
 )
 
-// columns encodes the slices in an order, and the bytes in flight.
-func columns(t *trace.Trace, order, at []int, names *table[string], places *table[*trace.Place]) encoded {
-	e := encoded{columns: make([][]byte, columnCount)}
+// add encodes the slices of a trace in an order, in which each is at a place of the picture, and the bytes in flight.
+// All times are shifted.
+func (e *encoded) add(t *trace.Trace, order, at []int, shift time.Duration) {
 	put := func(column int, x int64) { e.columns[column] = binary.AppendVarint(e.columns[column], x) }
 	byID := make(map[trace.ID]int, len(order))
 	for i := range t.Slices {
@@ -298,10 +452,10 @@ func columns(t *trace.Trace, order, at []int, names *table[string], places *tabl
 			put(refs, 0)
 		}
 	}
-	var last trace.Slice
-	for i, of := range order {
-		s := &t.Slices[of]
-		put(begins, int64(s.Begin-last.Begin))
+	for _, of := range order {
+		s, i := t.Slices[of], at[of]
+		s.Begin, s.End, s.Enqueued = s.Begin+shift, s.End+shift, s.Enqueued+shift
+		put(begins, int64(s.Begin-e.slice.Begin))
 		put(durations, int64(s.End-s.Begin))
 		queued := time.Duration(0)
 		if s.Kind == trace.Op {
@@ -314,12 +468,12 @@ func columns(t *trace.Trace, order, at []int, names *table[string], places *tabl
 			kind += 4
 		}
 		put(kinds, kind)
-		put(name, int64(names.of(s.Name)))
-		put(line, int64(places.of(s.At)))
-		put(result, int64(names.of(s.Result)))
+		put(name, int64(e.names.of(s.Name)))
+		put(line, int64(e.place(s.At)))
+		put(result, int64(e.names.of(s.Result)))
 		put(size, s.Bytes)
 		put(stream, int64(s.ID.Stream))
-		put(seq, int64(s.ID.Seq)-int64(last.ID.Seq))
+		put(seq, int64(s.ID.Seq)-int64(e.slice.ID.Seq))
 		before := e.refs
 		if s.Kind == trace.Op {
 			for _, id := range s.Reads {
@@ -331,17 +485,15 @@ func columns(t *trace.Trace, order, at []int, names *table[string], places *tabl
 			ref(i, s.ID)
 		}
 		put(refCounts, int64(e.refs-before))
-		last = *s
+		e.slice = s
 	}
-	var before trace.Sample
 	samples := slices.Clone(t.Memory)
 	slices.SortStableFunc(samples, func(a, b trace.Sample) int { return cmp.Compare(a.At, b.At) })
 	for _, m := range samples {
-		put(sampleTimes, int64(m.At-before.At))
+		put(sampleTimes, int64(m.At+shift-e.sampleAt))
 		put(sampleBytes, m.Bytes)
-		before = m
+		e.sampleAt = m.At + shift
 	}
-	return e
 }
 
 // maxText is how many bytes of a text are shown.

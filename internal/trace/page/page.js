@@ -3,7 +3,8 @@
 
 const $ = id => document.getElementById(id);
 const OP = 1, WAIT = 2, STALL = 3;
-const GUTTER = 190, RULER = 24, CURVE = 64, TRACK = 20, SPACE = 8; // in pixels
+const GUTTER = 190, RULER = 24, TRACK = 20, SPACE = 8, HEAD = 26; // in pixels
+let CURVE;                         // height of the curves, one for each side
 let H;                             // the header of the data
 let B, D, Q, IDLE, KIND, SKIPPED, NAME, PLACE, RESULT, BYTES, STREAM, SEQ; // of each slice: begin, duration, how long it was in the queue, ...
 let FROM, REFS;                    // what slice i waits for: REFS[FROM[i]] to REFS[FROM[i+1]-1]; -1: it is not in the trace
@@ -59,10 +60,8 @@ const where = p => p ? H.Places[p].File + ":" + H.Places[p].Line : H.Places[0].F
 
 // Reading.
 
-async function load() {
-  const holder = $("data"), letters = atob(holder.textContent.trim());
-  holder.remove();
-  const packed = new Uint8Array(letters.length);
+async function load(picture) {
+  const letters = atob($("data" + picture).textContent.trim()), packed = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; i++) packed[i] = letters.charCodeAt(i);
   const data = new Uint8Array(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
   let at = 0;
@@ -91,13 +90,24 @@ async function load() {
   for (let i = 0; i < n; i++) SUM[i + 1] = SUM[i] + D[i];
   LANE = new Int32Array(n);
   let y = SPACE / 2;
-  H.Lanes.forEach((lane, l) => {
-    lane.y = y;
-    for (const track of lane.Tracks) { track.y = y; y += TRACK; LANE.fill(l, track.From, track.To); }
-    y += SPACE;
+  H.Sides.forEach((side, s) => {
+    side.y = y;
+    if (hasSides()) y += HEAD;
+    H.Lanes.forEach((lane, l) => {
+      if (lane.Side !== s) return;
+      lane.y = y;
+      for (const track of lane.Tracks) { track.y = y; y += TRACK; LANE.fill(l, track.From, track.To); }
+      y += SPACE;
+    });
+    side.bottom = y;
   });
   H.height = y;
+  CURVE = Math.max(64, 50 * H.Sides.length);
 }
+
+// hasSides: there are two forms of a program.
+const hasSides = () => H.Sides.length > 1;
+const sideOf = i => H.Lanes[LANE[i]].Side;
 
 // Time and place on the canvas.
 
@@ -133,7 +143,7 @@ function redraw() {
 
 function paint() {
   const css = getComputedStyle(document.documentElement);
-  for (const name of ["back", "text", "dim", "line", "wait", "help", "late", "input", "idle", "pick", "range", "memory"]) {
+  for (const name of ["back", "text", "dim", "line", "wait", "help", "late", "input", "idle", "pick", "range", "memory", "panel"]) {
     theme[name] = css.getPropertyValue("--" + name).trim();
   }
   theme.isDark = document.documentElement.classList.contains("dark");
@@ -182,6 +192,7 @@ function draw() {
   pen.rect(0, RULER, width, roomForLanes());
   pen.clip();
   for (const lane of H.Lanes) drawLane(lane);
+  if (hasSides()) H.Sides.forEach(drawHead);
   if (picked >= 0) drawPicked();
   if (H.height > roomForLanes()) { // there are more lanes
     const part = roomForLanes() / H.height;
@@ -189,7 +200,9 @@ function draw() {
     pen.fillRect(width - 5, RULER + scroll * part, 4, roomForLanes() * part);
   }
   pen.restore();
-  drawCurve();
+  pen.fillStyle = theme.back;
+  pen.fillRect(0, height - CURVE, width, CURVE);
+  H.Sides.forEach(drawCurve);
   if (range) {
     pen.fillStyle = theme.range;
     pen.fillRect(Math.max(GUTTER, xOf(range.from)), 0, Math.max(1, xOf(range.to) - Math.max(GUTTER, xOf(range.from))), height);
@@ -233,6 +246,25 @@ function drawLane(lane) {
   pen.fillText(lane.note, GUTTER - 8, top + TRACK / 2);
   pen.textAlign = "left";
 }
+
+// drawHead draws the heading of a side, and that nothing is after its end.
+function drawHead(side) {
+  const y = RULER + side.y - scroll, x = Math.max(GUTTER, xOf(side.End));
+  if (x < width) {
+    pen.fillStyle = theme.panel;
+    pen.fillRect(x, y + HEAD, width - x, side.bottom - side.y - HEAD);
+    pen.fillStyle = theme.idle;
+    pen.fillRect(x, y + HEAD, 1, side.bottom - side.y - HEAD);
+  }
+  pen.fillStyle = theme.panel;
+  pen.fillRect(0, y - SPACE / 2 + 1, width, HEAD);
+  pen.fillStyle = theme.text;
+  const font = pen.font;
+  pen.font = "bold " + font;
+  pen.fillText(side.title, 8, y + HEAD / 2 - 3);
+  pen.font = font;
+}
+
 function fit(text, w) {
   while (text.length > 2 && pen.measureText(text).width > w) text = text.slice(0, -2) + "…";
   return text;
@@ -320,29 +352,29 @@ function drawPicked() {
   pen.restore();
 }
 
-function drawCurve() {
-  const top = height - CURVE, tall = CURVE - 10, k = scale();
-  pen.fillStyle = theme.back;
-  pen.fillRect(0, top, width, CURVE);
+// drawCurve draws the bytes in flight of a side, by the same measure as those of the others.
+function drawCurve(side, n) {
+  const high = CURVE / H.Sides.length, top = height - CURVE + n * high, tall = high - 10, k = scale();
+  const seen = side => [Math.max(side.From, lower(side.From, side.To, i => MT[i] > view.from) - 1), lower(side.From, side.To, i => MT[i] > view.to)];
+  const most = Math.max(...H.Sides.map(side => peak(...seen(side))));
+  const [from, to] = seen(side);
   pen.fillStyle = theme.line;
   pen.fillRect(0, top, width, 1);
-  const from = Math.max(0, lower(0, MT.length, i => MT[i] > view.from) - 1), to = lower(from, MT.length, i => MT[i] > view.to);
-  const most = peak(from, to);
   pen.fillStyle = theme.memory;
   for (let i = from; i < to;) {
     const x = Math.round(Math.max(GUTTER, xOf(MT[i])));
     const until = Math.max(MT[i], view.from) + 1 / k, j = Math.max(i + 1, lower(i + 1, to, i => MT[i] >= until));
-    const right = Math.round(Math.min(width, xOf(j < MT.length ? MT[j] : H.End))), h = most > 0 ? tall * peak(i, j) / most : 0;
-    pen.fillRect(x, height - h, Math.max(1, right - x), h);
+    const right = Math.round(Math.min(width, xOf(j < side.To ? MT[j] : side.End))), h = most > 0 ? tall * peak(i, j) / most : 0;
+    pen.fillRect(x, top + high - h, Math.max(1, right - x), h);
     i = j;
   }
   pen.fillStyle = theme.back;
-  pen.fillRect(0, top + 1, GUTTER, CURVE);
+  pen.fillRect(0, top + 1, GUTTER, high - 1);
   pen.textAlign = "left";
   pen.fillStyle = theme.text;
-  pen.fillText("bytes in flight", 8, top + 16);
+  pen.fillText(hasSides() ? "in flight, " + side.Name : "bytes in flight", 8, top + 16);
   pen.fillStyle = theme.dim;
-  pen.fillText(MT.length ? "up to " + bytes(most) : "none noted", 8, top + 34);
+  pen.fillText(side.To > side.From ? "up to " + bytes(peak(from, to)) : "none noted", 8, top + 34);
 }
 function peak(from, to) {
   let most = 0;
@@ -392,9 +424,9 @@ function idleFrom(i) {
   return B[i];
 }
 
-// blockedDuring is the wait of the program that took most of a time, if one goroutine only has waits; -1: none.
-function blockedDuring(from, to) {
-  const waits = H.Lanes.filter(l => l.Tracks.some(t => !t.IsOps));
+// blockedDuring is the wait of a side that took most of a time, if one goroutine only has waits; -1: none.
+function blockedDuring(side, from, to) {
+  const waits = H.Lanes.filter(l => l.Side === side && l.Tracks.some(t => !t.IsOps));
   if (waits.length !== 1) return -1;
   let most = -1, longest = 0;
   for (const track of waits[0].Tracks) {
@@ -465,10 +497,22 @@ function describe() {
     fact("blocked", `${time(IDLE[i])} (${percent(IDLE[i], D[i])})`, IDLE[i] < D[i] ? "; in the rest it executed operations itself" : "");
     fact("goroutine", H.Lanes[LANE[i]].Name);
   }
+  if (hasSides()) fact("program", H.Sides[sideOf(i)].Name);
   fact("line", where(p), H.Places[p].Func ? el("span", {className: "dim"}, " in " + H.Places[p].Func) : "");
+  for (const found of H.Places[p].Found || []) fact("found", codeOf(found), ": " + found.Text);
   const why = isOp(i) ? whyNotBefore(i) : [];
   show("selection", el("h2", {}, title(i)), table([["", ""], ["", ""]], facts), ...why, ...inputs(i), ...users(i), ...code(p));
 }
+
+// codeOf leads to what the code of a finding means, and explain shows it.
+const codeOf = found => el("button", {className: "link", onclick: () => explain(H.Codes[found.Code])}, H.Codes[found.Code].Name);
+function explain(code) {
+  show("selection", el("h2", {}, "asyncgen explain " + code.Name), el("pre", {className: "prose", tabIndex: 0}, code.Page));
+  $("selection").focus();
+}
+
+// codes are those of what is found at a line, each once.
+const codes = p => [...new Map((H.Places[p].Found || []).map(found => [found.Code, found])).values()].flatMap((found, k) => k ? [", ", codeOf(found)] : [codeOf(found)]);
 
 // code is the text around a line.
 function code(p) {
@@ -493,7 +537,7 @@ function whyNotBefore(i) {
     const li = el("li", {className: c.kind}, `${time(c.to - c.from)}: ${REASON[c.kind]}`);
     if (c.ref >= 0) li.append(c.kind === "input" ? ": " : ", the last of them ", linkOf(c.ref));
     if (c.kind === "late") {
-      const wait = blockedDuring(c.from, c.to);
+      const wait = blockedDuring(sideOf(i), c.from, c.to);
       if (wait >= 0) li.append("; meanwhile it waited in ", linkOf(wait));
     }
     return li;
@@ -537,10 +581,15 @@ function users(i) {
 
 // Totals.
 
-// totals adds up the operations between two times, by name, by line and by lane.
+// totals adds up the operations between two times, by name, by line and by lane. Counts and times of names and lines are
+// those of each side.
 function totals(from, to) {
-  const names = new Map(), lines = new Map(), lanes = [];
-  const add = (map, key, d) => { const sum = map.get(key) || [0, 0]; sum[0]++; sum[1] += d; map.set(key, sum); };
+  const names = new Map(), lines = new Map(), lanes = [], sides = H.Sides.length;
+  const add = (map, key, side, d) => {
+    let sums = map.get(key);
+    if (!sums) map.set(key, sums = {all: 0, count: new Array(sides).fill(0), time: new Array(sides).fill(0)});
+    sums.all += d; sums.count[side]++; sums.time[side] += d;
+  };
   let all = 0;
   for (const lane of H.Lanes) {
     const spans = [];
@@ -549,8 +598,8 @@ function totals(from, to) {
     for (const track of tracks) {
       for (let i = lower(track.From, track.To, i => end(i) > from); i < track.To && B[i] < to; i++) {
         const d = Math.min(end(i), to) - Math.max(B[i], from);
-        add(names, NAME[i], d);
-        add(lines, PLACE[i], d);
+        add(names, NAME[i], lane.Side, d);
+        add(lines, PLACE[i], lane.Side, d);
         busy += d;
         all += d;
         if (tracks.length > 1) spans.push([Math.max(B[i], from), Math.min(end(i), to)]);
@@ -558,7 +607,7 @@ function totals(from, to) {
     }
     lanes.push(tracks.length > 1 ? union(spans) : busy);
   }
-  const sorted = map => [...map].sort((a, b) => b[1][1] - a[1][1]);
+  const sorted = map => [...map].sort((a, b) => b[1].all - a[1].all);
   return {names: sorted(names), lines: sorted(lines), lanes, all};
 }
 function union(spans) {
@@ -573,12 +622,16 @@ function union(spans) {
 function showTotals(sums) {
   const from = range ? range.from : H.Begin, span = range ? range.to - range.from : H.End - H.Begin;
   const finds = text => el("button", {className: "link", onclick: () => search(text)}, text);
-  const part = (what, rows, nameOf) => table([["time", "n"], ["share", "n"], ["count", "n"], [what]],
-    rows.map(([key, [n, d]]) => [time(d), percent(d, sums.all), count(n), finds(nameOf(key))]));
+  const heads = hasSides() ? H.Sides.flatMap(side => [[side.Name, "n"], ["count", "n"]]) : [["time", "n"], ["share", "n"], ["count", "n"]];
+  const figures = s => hasSides() ? H.Sides.flatMap((_, k) => [time(s.time[k]), count(s.count[k])]) : [time(s.all), percent(s.all, sums.all), count(s.count[0])];
+  const part = (what, rows, nameOf) => table([...heads, [what]], rows.map(([key, s]) => [...figures(s), finds(nameOf(key))]));
+  const spanOf = lane => range || !hasSides() ? span : H.Sides[lane.Side].End;
   show("totals", el("h2", {}, range ? `Range: ${time(span)} from ${when(from)}` : "Operations"),
     part("operation", sums.names, name => H.Names[name]), el("h3", {}, "by line"), part("line", sums.lines, where), el("h3", {}, "busy"),
-    table([["time", "n"], ["share", "n"], ["lane"]], H.Lanes.map((lane, l) => [time(sums.lanes[l]), percent(sums.lanes[l], span), lane.Name])));
+    table([["time", "n"], ["share", "n"], ...withSides([["program", "s"]]), ["lane"]],
+      H.Lanes.map((lane, l) => [time(sums.lanes[l]), percent(sums.lanes[l], spanOf(lane)), ...withSides([H.Sides[lane.Side].Name]), lane.Name])));
 }
+const withSides = cells => hasSides() ? cells : [];
 
 function setRange(from, to) {
   range = to > from ? {from: Math.max(from, H.Begin), to: Math.min(to, H.End)} : null;
@@ -587,9 +640,11 @@ function setRange(from, to) {
 }
 
 function showLines() {
-  const sum = H.Blocked.reduce((sum, b) => sum + b.Time, 0);
-  const heads = [["time", "n"], ["share", "n"], ["waits", "n"], ["call"], ["line: its longest wait"]];
-  const rows = H.Blocked.map(b => [time(b.Time), percent(b.Time, sum), count(b.Waits), b.Call, link(b.Longest, where(b.Place))]);
+  const sums = H.Sides.map(() => 0), hasCodes = H.Codes.length > 0;
+  for (const b of H.Blocked) sums[b.Side] += b.Time;
+  const heads = [["time", "n"], ["share", "n"], ["waits", "n"], ...withSides([["program", "s"]]), ["call"], ["line: its longest wait"], ...hasCodes ? [["found", "s"]] : []];
+  const rows = [...H.Blocked].sort((a, b) => b.Time - a.Time).map(b => [time(b.Time), percent(b.Time, sums[b.Side]), count(b.Waits),
+    ...withSides([H.Sides[b.Side].Name]), b.Call, link(b.Longest, where(b.Place)), ...hasCodes ? [el("span", {}, ...codes(b.Place))] : []]);
   show("lines", el("h2", {}, "Blocked by source line"), rows.length ? table(heads, rows) : el("p", {}, "No call waited."));
 }
 
@@ -744,37 +799,57 @@ function hover(e) {
 }
 
 async function start() {
-  await load();
   const dark = matchMedia("(prefers-color-scheme: dark)");
   document.documentElement.classList.toggle("dark", dark.matches);
+  await open(0);
   dark.addEventListener("change", e => { document.documentElement.classList.toggle("dark", e.matches); paint(); });
-  const program = H.Program.split(/[/\\]/).pop(), ops = KIND.reduce((n, kind) => n + (kind === OP), 0);
-  document.title = "Trace of " + program;
+  if ($("data1")) {
+    for (let k = 0; $("data" + k); k++) $("pictures").append(el("option", {value: k}, $("data" + k).dataset.name));
+    $("pictures").hidden = false;
+    $("pictures").addEventListener("change", e => open(e.target.value));
+  }
+  listen();
+  performance.mark("ready");
+}
+
+// open shows one of the pictures.
+async function open(picture) {
+  await load(picture);
+  picked = -1; range = hits = drag = null; scroll = 0;
+  $("search").value = $("found").textContent = "";
+  const program = side => side.Program.split(/[/\\]/).pop();
+  const opsOf = s => H.Lanes.filter(l => l.Side === s).reduce((n, lane) => lane.Tracks.reduce((n, t) => n + (t.IsOps ? t.To - t.From : 0), n), 0);
+  const waitsOf = s => H.Lanes.filter(l => l.Side === s).reduce((n, lane) => lane.Tracks.reduce((n, t) => n + (t.IsOps ? 0 : t.To - t.From), n), 0);
+  document.title = H.Title || "Trace of " + (H.Sides.length ? program(H.Sides[0]) : "nothing");
   $("verdict").textContent = H.Verdict;
-  const about = [`${[program, H.Go].filter(Boolean).join(", ")}: ${time(H.End - H.Begin)}, ${count(ops)} operations, ${count(B.length - ops)} waits.`,
-    "Blocked is the time in which a call waited and its goroutine executed nothing."];
-  if (H.IsCut) about.push("The last moments may be missing: the program did not end the trace.");
-  if (H.Lost) about.push(`${count(H.Lost)} events are lost: they came too fast to be written.`);
+  const about = H.Sides.map((side, s) => `${[side.Name || program(side), side.Go].filter(Boolean).join(", ")}: ` +
+    `${time(side.End - side.Begin)}, ${count(opsOf(s))} operations, ${count(waitsOf(s))} waits.`);
+  about.push("Blocked is the time in which a call waited and its goroutine executed nothing.");
+  if (H.Sides.some(side => side.IsCut)) about.push("The last moments may be missing: the program did not end the trace.");
+  const lost = H.Sides.reduce((n, side) => n + side.Lost, 0);
+  if (lost) about.push(`${count(lost)} events are lost: they came too fast to be written.`);
   $("about").textContent = about.join(" ");
   const sums = totals(H.Begin, H.End);
   H.rank = new Int32Array(H.Names.length).fill(H.Names.length);
   sums.names.forEach((row, rank) => { H.rank[row[0]] = rank; });
+  const blocked = H.Sides.map(() => 0); // of the goroutine that was blocked the longest
   H.Lanes.forEach((lane, l) => {
-    const waits = lane.Tracks.filter(t => !t.IsOps);
+    const waits = lane.Tracks.filter(t => !t.IsOps), side = H.Sides[lane.Side];
     let sum = waits.length ? 0 : sums.lanes[l];
     for (const track of waits) for (let i = track.From; i < track.To; i++) sum += IDLE[i];
-    lane.note = percent(sum, H.End - H.Begin) + (waits.length ? " blocked" : " busy");
+    if (waits.length) blocked[lane.Side] = Math.max(blocked[lane.Side], sum);
+    lane.note = percent(sum, side.End - side.Begin) + (waits.length ? " blocked" : " busy");
   });
+  H.Sides.forEach((side, s) => { side.title = `${side.Name}: ${time(side.End - side.Begin)}, ${percent(blocked[s], side.End - side.Begin)} blocked`; });
+  document.querySelector("footer").classList.toggle("both", hasSides());
   document.querySelector("main").style.height = H.height + RULER + CURVE + 8 + "px";
   showTotals(sums);
   showLines();
   describe();
-  listen();
   width = canvas.clientWidth; height = canvas.clientHeight;
   whole();
   paint();
   draw();
-  performance.mark("ready");
 }
 
 // ready is fulfilled when the page can be used.

@@ -23,8 +23,18 @@ func unread(string) []string { return nil }
 
 func write(t testing.TB, tr *trace.Trace, source func(string) []string) string {
 	t.Helper()
+	return writePage(t, one(tr, source))
+}
+
+// one is a page of one trace.
+func one(tr *trace.Trace, source func(string) []string) *Page {
+	return &Page{Pictures: []Picture{{Sides: []Side{{Trace: tr}}}}, Source: source}
+}
+
+func writePage(t testing.TB, p *Page) string {
+	t.Helper()
 	var b strings.Builder
-	if err := Write(&b, tr, source); err != nil {
+	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -59,7 +69,7 @@ func exampleSource(file string) []string {
 	return nil
 }
 
-var dataOf = regexp.MustCompile(`(?s)^(.*id="data">)([A-Za-z0-9+/=]*)(</script>.*)$`)
+var dataOf = regexp.MustCompile(`(?s)^(.*id="data0" data-name="">)([A-Za-z0-9+/=]*)(</script>.*)$`)
 
 // decode reads the data of a page.
 func decode(t *testing.T, page string) (h header, columns [columnCount][]int64) {
@@ -296,7 +306,7 @@ func TestPolicy(t *testing.T) {
 func TestTooMany(t *testing.T) {
 	defer func(n int) { maxSlices = n }(maxSlices)
 	maxSlices = 3
-	if err := Write(io.Discard, example(), unread); err == nil || !strings.Contains(err.Error(), "4 operations and waits, and a page at most 3") {
+	if err := one(example(), unread).Write(io.Discard); err == nil || !strings.Contains(err.Error(), "4 operations and waits, and a page at most 3") {
 		t.Error(err)
 	}
 }
@@ -308,7 +318,8 @@ func TestCode(t *testing.T) {
 		line int
 		want string
 	}{{1, "1 [1 2 3 4 5]"}, {7, "3 [3 4 5 6 7 8 9 10 11]"}, {12, "8 [8 9 10 11 12]"}, {0, "0 []"}, {13, "0 []"}, {-1, "0 []"}} {
-		p := placeOf(&trace.Place{File: "f", Line: c.line}, nil, func(string) []string { return lines })
+		page := Page{Source: func(string) []string { return lines }}
+		p := page.place(trace.Place{File: "f", Line: c.line}, nil, nil)
 		if got := fmt.Sprint(p.From, p.Text); got != c.want {
 			t.Errorf("around line %d there are %s, want %s", c.line, got, c.want)
 		}
@@ -330,18 +341,7 @@ func TestLong(t *testing.T) {
 func TestBrowser(t *testing.T) {
 	b := start(t)
 	b.open(example(), exampleSource)
-	has := func(what, expression string, want ...string) {
-		t.Helper()
-		var text string
-		if got := b.eval(expression); json.Unmarshal([]byte(got), &text) != nil {
-			text = got
-		}
-		for _, w := range want {
-			if !strings.Contains(text, w) {
-				t.Errorf("%s: the page has\n%s\nwithout %q", what, text, w)
-			}
-		}
-	}
+	has := b.has
 	selection, totals := `$("selection").innerText`, `$("totals").innerText`
 	has("verdict", `$("verdict").textContent`, "65 % of 95.0 µs blocked; 100 % of that in train.go:3: total += x.Sum().Item() // </script>")
 	has("about", `$("about").textContent + document.title`, "train, go1.26: 95.0 µs, 3 operations, 1 waits", "Trace of train")
@@ -444,6 +444,87 @@ func TestBrowser(t *testing.T) {
 
 // belowRuler is how far below the top of the timeline there are lanes, in pixels.
 const belowRuler = 40
+
+// pair is a page of two pictures: the example beside what became of it, and a trace alone. Something is found on line 3.
+func pair() *Page {
+	rewritten := example()
+	for i := range rewritten.Slices {
+		s := &rewritten.Slices[i]
+		s.Begin, s.End, s.Enqueued, s.Idle = s.Begin/2+us, s.End/2+us, s.Enqueued/2+us, s.Idle/4
+	}
+	return &Page{
+		Title:    "both",
+		Pictures: []Picture{{Name: "sim:0", Lead: "Identical. ", Sides: []Side{{"as written", example()}, {"rewritten", rewritten}}}, {Name: "<cpu>", Sides: []Side{{"", example()}}}},
+		Source:   exampleSource,
+		Findings: func(file string, line int) []Finding {
+			if file == "/src/train.go" && line == 3 {
+				return []Finding{{"AT001", "x.Sum().Item() waits"}, {"AG102", "applied"}, {"AT001", "again"}}
+			}
+			return nil
+		},
+		Explain: func(code string) string { return "What " + code + " means.\n\tx.Item()" },
+		Below:   "<p id=\"more\">More.</p>",
+	}
+}
+
+// TestBoth checks the data of two forms of a program: both begin at 0, and refer to their own operations.
+func TestBoth(t *testing.T) {
+	page := writePage(t, pair())
+	m := regexp.MustCompile(`(?s)^(.*id="data)0" data-name="sim:0(">[A-Za-z0-9+/=]*</script>)\n<script [^>]*id="data1" data-name="&lt;cpu&gt;">[A-Za-z0-9+/=]*</script>(.*)$`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatalf("the page has other data than that of two pictures:\n%.3000s", page)
+	}
+	h, c := decode(t, m[1]+`0" data-name="`+m[2]+m[3])
+	if want := "Identical. 2.00x as fast. As written 95.0 µs, 65 % blocked; 100 % of that in train.go:3: total += x.Sum().Item() // </script> (AT001, AG102). " +
+		"Rewritten 47.5 µs, 33 % blocked; 100 % of that in train.go:3."; h.Verdict != want {
+		t.Errorf("the verdict is\n%s\nwant\n%s", h.Verdict, want)
+	}
+	for side, want := range []string{
+		"[3000 5000 35000 85000] [62000 20000 20000 10000] [-2 1 0]",
+		"[1500 2500 17500 42500] [31000 10000 10000 5000] [-2 1 0]",
+	} {
+		if got := fmt.Sprint(c[begins][4*side:4*side+4], c[durations][4*side:4*side+4], c[refs][3*side:3*side+3]); got != want {
+			t.Errorf("side %d has %s, want %s", side, got, want)
+		}
+	}
+	if len(h.Places) != 3 || len(h.Lanes) != 4 || h.Lanes[2].Side != 1 || h.Sides[1].From != 2 || h.Sides[1].To != 4 || h.Blocked[1].Longest != 4 || h.End != 95000 {
+		t.Errorf("%+v", h)
+	}
+	if !strings.Contains(page, "<article>\n<p id=\"more\">More.</p></article>") {
+		t.Error("what stands below is missing")
+	}
+}
+
+// TestBrowserBoth uses the page of two forms of a program.
+func TestBrowserBoth(t *testing.T) {
+	b := start(t)
+	b.openText(writePage(t, pair()))
+	has := b.has
+	has("verdict", `$("verdict").textContent + document.title`, "Identical. 2.00x as fast. As written 95.0 µs", "both")
+	has("about", `$("about").textContent`, "as written, go1.26: 95.0 µs, 3 operations, 1 waits. rewritten, go1.26: 47.5 µs, 3 operations, 1 waits.")
+	has("headings", `H.Sides.map(side => side.title).join()`, "as written: 95.0 µs, 65 % blocked,rewritten: 47.5 µs, 33 % blocked")
+	has("lines", `$("lines").innerText`, "62.0 µs\t100 %\t1\tas written\tItem\ttrain.go:3\tAT001, AG102", "15.5 µs\t100 %\t1\trewritten\tItem\ttrain.go:3\tAT001, AG102")
+	has("totals", `$("totals").innerText`, "as written\tcount\trewritten\tcount\toperation", "30.0 µs\t2\t15.0 µs\t2\tMatMul", "5.0 µs\t53 %\trewritten\tsim:0")
+	has("the article", `$("more").textContent`, "More.")
+	// A click on the wait of the rewritten program, and on what is found there.
+	var top, x, y float64
+	fmt.Sscan(b.eval(`canvas.getBoundingClientRect().top`), &top)
+	fmt.Sscan(b.eval(`xOf(B[4] + D[4] / 2)`), &x)
+	fmt.Sscan(b.eval(`RULER + trackOf(4).y + TRACK / 2`), &y)
+	b.click(int(x), int(top+y))
+	has("a click", `$("selection").innerText`, "Item", "program\trewritten", "found\tAT001: x.Sum().Item() waits", "found\tAG102: applied", "Sum 1.1")
+	b.eval(`[...document.querySelectorAll("#selection button.link")].find(e => e.textContent === "AG102").click()`)
+	has("an explanation", `$("selection").innerText`, "asyncgen explain AG102\nWhat AG102 means.\n\tx.Item()")
+	b.eval(`[...document.querySelectorAll("#lines button.link")].find(e => e.textContent === "AT001").click()`)
+	has("an explanation from the table", `$("selection").innerText`, "asyncgen explain AT001")
+	b.eval(`[...document.querySelectorAll("#lines button.link")].find(e => e.textContent === "train.go:3").click()`)
+	has("the longest wait", `$("selection").innerText`, "program\tas written", "62.0 µs (100 %)")
+	b.eval(`$("pictures").value = "1", $("pictures").dispatchEvent(new Event("change"))`)
+	b.eval(`new Promise(function wait(done) { H.Sides.length === 1 && picked < 0 ? done(1) : setTimeout(wait, 1, done); })`)
+	b.frame()
+	has("the other picture", `$("pictures").innerText + $("verdict").textContent + H.Lanes.length`, "<cpu>", "65 % of 95.0 µs blocked", "(AT001, AG102)2")
+	b.quiet()
+}
 
 // TestHostile opens a page of hostile names, which are text, and pages of traces in which there is next to nothing.
 func TestHostile(t *testing.T) {

@@ -40,7 +40,7 @@ const rowOfDevice = 1 << 30
 
 // Trace writes what the engine does from now on to w, in the format of package trace, until stop is called. It fails
 // while there is another trace. stop returns the first error of w. Without stop, the end of the trace may be missing:
-// what happened after the last wait of the program, and in the 200 us before that wait ended.
+// what happened after the last wait of the program, and in the millisecond before that wait ended.
 //
 // Times are those of the clock of a model, if a device has one.
 func (e *Engine) Trace(w io.Writer) (stop func() error, err error) {
