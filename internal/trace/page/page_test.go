@@ -445,7 +445,8 @@ func TestBrowser(t *testing.T) {
 // belowRuler is how far below the top of the timeline there are lanes, in pixels.
 const belowRuler = 40
 
-// pair is a page of two pictures: the example beside what became of it, and a trace alone. Something is found on line 3.
+// pair is a page of two pictures: the example beside what became of it, and the example alone. Something is found on
+// line 3.
 func pair() *Page {
 	rewritten := example()
 	for i := range rewritten.Slices {
