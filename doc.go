@@ -7,6 +7,7 @@
 //
 //	internal/sametemp        folders for tests, with the same names in each run
 //	internal/bubble          how a library is used in bubbles of testing/synctest and outside of them
+//	internal/opgraph         graphs of operations as text and drawings
 //	internal/trace           the format of traces: what ran when, and what waited
 //	device                   element types, shapes, commands, the Backend interface, the registry
 //	device/report            the format in which a run reports its waits

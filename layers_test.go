@@ -29,8 +29,10 @@ internal/sametemp:
 # All that is shared between goroutines may be used in bubbles of testing/synctest.
 internal/bubble:
 
+# The runtime and the command show the same graphs.
+internal/opgraph:
 # The engine writes traces, and the command reads them.
-internal/trace:
+internal/trace: internal/opgraph
 # Names and lines of programs are shown as messages of the command show them.
 internal/trace/page: internal/trace analysis/tensorapi
 
@@ -78,7 +80,7 @@ runtime/curves:          runtime/scalars runtime/tensor gonum.org/v1/plot/...
 # Models as users write them: only what users import.
 runtime/internal/ports:  runtime/tensor runtime/nn runtime/optim
 # A read of generated code gives what one of a tensor gives, a gonum matrix too.
-runtime:                 device runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
+runtime:                 device internal/opgraph runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
 # What it writes it waits for, and an error of a tensor is one of the call.
 runtime/files:           device runtime runtime/nn runtime/tensor
 # What errors of two programs differ in.
@@ -116,7 +118,7 @@ gen/overlay:       gen
 gen/compare:       gen gen/overlay device/report analysis/tensorapi internal/trace internal/trace/page
 # The generated pages of the docs are written by a program of their own.
 internal/docpages: analysis gen
-cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/lint analysis/blocking analysis/tensorapi device device/report internal/trace internal/trace/page
+cmd/asyncgen:      gen gen/compare gen/overlay analysis analysis/lint analysis/blocking analysis/tensorapi device device/report internal/opgraph internal/trace internal/trace/page
 cmd/e2e:
 `
 

@@ -1,12 +1,14 @@
 package asyncrt
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/opgraph"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 )
 
@@ -81,21 +83,6 @@ func (r *recorder) add(e engine.Event) {
 	r.nodes = append(r.nodes, n)
 }
 
-// title is the first line of n's label, and what is the second.
-func (n *node) title() string {
-	if n.op == "" {
-		return "tensor"
-	}
-	return n.op
-}
-
-func (n *node) what() string {
-	if n.shape == nil {
-		return n.dtype.String()
-	}
-	return n.dtype.String() + n.shape.String()
-}
-
 // where returns the line that enqueued n, and its device if that is not the default one.
 func (n *node) where() string {
 	var parts []string
@@ -106,6 +93,19 @@ func (n *node) where() string {
 		parts = append(parts, "on "+n.device.Name())
 	}
 	return strings.Join(parts, " ")
+}
+
+// graph is g as it is shown.
+func (g *OpGraph) graph() opgraph.Graph {
+	nodes := make(opgraph.Graph, len(g.nodes))
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		nodes[i] = opgraph.Node{Op: cmp.Or(n.op, "tensor"), What: n.dtype.String(), Where: n.where(), Inputs: n.inputs, IsOutside: n.op == ""}
+		if n.shape != nil {
+			nodes[i].What += n.shape.String()
+		}
+	}
+	return nodes
 }
 
 // Len returns the number of operations.
@@ -128,68 +128,14 @@ func (g *OpGraph) Len() int {
 //	2  AddScalar  float32[1 2]  reads 1    main.go:12
 //
 //asyncgen:api meta
-func (g *OpGraph) String() string {
-	rows := make([][4]string, len(g.nodes))
-	var widths [4]int
-	for i := range g.nodes {
-		n := &g.nodes[i]
-		reads := ""
-		for k, in := range n.inputs {
-			reads += [2]string{" ", "reads "}[btoi(k == 0)] + fmt.Sprint(in+1)
-		}
-		rows[i] = [4]string{n.title(), n.what(), reads, n.where()}
-		for k, cell := range rows[i] {
-			widths[k] = max(widths[k], len(cell))
-		}
-	}
-	var b strings.Builder
-	number := len(fmt.Sprint(len(rows)))
-	for i, r := range rows {
-		line := fmt.Sprintf("%*d  %-*s  %-*s  %-*s  %s", number, i+1, widths[0], r[0], widths[1], r[1], widths[2], r[2], r[3])
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
+func (g *OpGraph) String() string { return g.graph().String() }
 
 // WriteDOT writes the graph in the language of Graphviz.
 //
 //asyncgen:api meta
-func (g *OpGraph) WriteDOT(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("digraph ops {\n\tnode [shape=box, style=rounded, fontname=\"sans-serif\"];\n")
-	for i := range g.nodes {
-		n := &g.nodes[i]
-		style := ""
-		if n.op == "" {
-			style = ", style=\"rounded,dashed\""
-		}
-		label := n.title() + "\n" + n.what()
-		if at := n.where(); at != "" {
-			label += "\n" + at
-		}
-		fmt.Fprintf(&b, "\tn%d [label=%q%s];\n", i+1, label, style)
-	}
-	for i := range g.nodes {
-		for _, in := range g.nodes[i].inputs {
-			fmt.Fprintf(&b, "\tn%d -> n%d;\n", in+1, i+1)
-		}
-	}
-	b.WriteString("}\n")
-	_, err := io.WriteString(w, b.String())
-	return err
-}
+func (g *OpGraph) WriteDOT(w io.Writer) error { return g.graph().WriteDOT(w) }
 
 // WriteSVG writes a drawing of the graph. Operations are below what they depend on.
 //
 //asyncgen:api meta
-func (g *OpGraph) WriteSVG(w io.Writer) error {
-	_, err := io.WriteString(w, layOut(g).svg())
-	return err
-}
+func (g *OpGraph) WriteSVG(w io.Writer) error { return g.graph().WriteSVG(w) }

@@ -1,4 +1,4 @@
-package asyncrt
+package opgraph
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"html"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A layered drawing, after Sugiyama, Tagawa and Toda (1981): nodes are put in
@@ -33,7 +34,7 @@ type place struct {
 }
 
 type layout struct {
-	g      *OpGraph
+	g      Graph
 	layers [][]*place
 	byNode []*place
 	routes [][]*place // of each edge, from the upper end to the lower
@@ -42,7 +43,7 @@ type layout struct {
 // sweeps is how often layers are ordered, and how often places are moved. More sweeps change little.
 const sweeps = 12
 
-func layOut(g *OpGraph) *layout {
+func layOut(g Graph) *layout {
 	l := &layout{g: g}
 	l.makeLayers()
 	l.routeEdges()
@@ -57,13 +58,13 @@ func layOut(g *OpGraph) *layout {
 	return l
 }
 
-// makeLayers puts each node as high as possible below the nodes that it depends on. A tensor that existed before
+// makeLayers puts each node as high as possible below the nodes that it depends on. One that depends on nothing
 // goes just above its first reader.
 func (l *layout) makeLayers() {
-	nodes := l.g.nodes
+	nodes := l.g
 	layer := make([]int, len(nodes))
 	for i := range nodes {
-		for _, in := range nodes[i].inputs {
+		for _, in := range nodes[i].Inputs {
 			layer[i] = max(layer[i], layer[in]+1)
 		}
 	}
@@ -72,7 +73,7 @@ func (l *layout) makeLayers() {
 		highest[i] = -1
 	}
 	for i := range nodes {
-		for _, in := range nodes[i].inputs {
+		for _, in := range nodes[i].Inputs {
 			if highest[in] < 0 || layer[i] < highest[in] {
 				highest[in] = layer[i]
 			}
@@ -80,10 +81,10 @@ func (l *layout) makeLayers() {
 	}
 	for i := range nodes {
 		n := &nodes[i]
-		if len(n.inputs) == 0 && highest[i] > 0 {
+		if len(n.Inputs) == 0 && highest[i] > 0 {
 			layer[i] = highest[i] - 1
 		}
-		text := max(len(n.title()), len(n.what()), len(n.where()))
+		text := max(utf8.RuneCountInString(n.Op), utf8.RuneCountInString(n.What), utf8.RuneCountInString(n.Where))
 		l.add(&place{node: i, layer: layer[i], width: float64(text*charWidth + 2*boxMargin)})
 	}
 }
@@ -100,9 +101,9 @@ func (l *layout) add(p *place) {
 
 // routeEdges gives each edge a place in every layer that it passes.
 func (l *layout) routeEdges() {
-	for i := range l.g.nodes {
+	for i := range l.g {
 		to := l.byNode[i]
-		for _, in := range l.g.nodes[i].inputs {
+		for _, in := range l.g[i].Inputs {
 			at := l.byNode[in]
 			route := []*place{at}
 			for at.layer+1 < to.layer {
@@ -250,6 +251,7 @@ func (l *layout) svg() string {
 		width, height = 2*border, 2*border
 	}
 	var b strings.Builder
+	b.WriteString(FirstSVG)
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="sans-serif" font-size="12" text-anchor="middle">
 <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z" fill="#555"/></marker></defs>
 <rect width="100%%" height="100%%" fill="white"/>
@@ -258,7 +260,7 @@ func (l *layout) svg() string {
 		fmt.Fprintf(&b, "<path d=\"%s\" fill=\"none\" stroke=\"#555\" marker-end=\"url(#tip)\"/>\n", path(route))
 	}
 	for i, p := range l.byNode {
-		l.g.nodes[i].draw(&b, p)
+		l.g[i].draw(&b, p)
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
@@ -282,19 +284,19 @@ func path(route []*place) string {
 }
 
 // draw writes the box of n.
-func (n *node) draw(b *strings.Builder, p *place) {
+func (n *Node) draw(b *strings.Builder, p *place) {
 	style := `fill="#e8f0fe" stroke="#3367d6"`
-	if n.op == "" {
+	if n.IsOutside {
 		style = `fill="#f5f5f5" stroke="#777" stroke-dasharray="4 3"`
 	}
 	fmt.Fprintf(b, "<g><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"6\" %s/>", p.x-p.width/2, p.y(), p.width, boxHeight, style)
 	y := p.y() + 18
-	if n.where() == "" {
+	if n.Where == "" {
 		y += 7
 	}
-	fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>", p.x, y, html.EscapeString(n.title()))
-	fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%.1f\">%s</text>", p.x, y+14, html.EscapeString(n.what()))
-	if at := n.where(); at != "" {
+	fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>", p.x, y, html.EscapeString(n.Op))
+	fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%.1f\">%s</text>", p.x, y+14, html.EscapeString(n.What))
+	if at := n.Where; at != "" {
 		fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%.1f\" fill=\"#777\" font-size=\"10\">%s</text>", p.x, y+27, html.EscapeString(at))
 	}
 	b.WriteString("</g>\n")
