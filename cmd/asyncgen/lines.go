@@ -131,8 +131,8 @@ func reportOf(t *trace.Trace) *report.Report {
 	return r
 }
 
-// isPage returns an error if there is a file of that name that is no page of ours.
-func isPage(name string) error {
+// mayReplace returns an error if there is a file of that name that does not begin with first, as what we write does.
+func mayReplace(name, first, what string) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -147,9 +147,9 @@ func isPage(name string) error {
 		return err
 	}
 	defer old.Close()
-	first := make([]byte, len(page.First))
-	if _, err = io.ReadFull(old, first); err != nil || string(first) != page.First {
-		return fmt.Errorf("%s has something else in it than a page of a trace, and stays as it is", name)
+	have := make([]byte, len(first))
+	if _, err = io.ReadFull(old, have); err != nil || string(have) != first {
+		return fmt.Errorf("%s has something else in it than a %s of a trace, and stays as it is", name, what)
 	}
 	return nil
 }

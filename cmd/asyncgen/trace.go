@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/internal/opgraph"
 	"github.com/asyncgen/asyncgen/internal/trace"
 	"github.com/asyncgen/asyncgen/internal/trace/page"
 )
@@ -32,6 +33,11 @@ their files are still there. It replaces an older page, and no other file.
 
 Lines that waited come with what the linter finds about them, if they are in
 the module of this folder. "asyncgen explain AT001" explains a finding.
+
+With -dot or -svg it writes which operations read the results of which, of all
+the trace or of the part that -span names, and no page:
+
+	asyncgen trace -svg step.svg -span train.go:27-30 -span 4.2ms-4.4ms FILE
 `
 
 // maxLines is how many lines the table has.
@@ -40,6 +46,14 @@ const maxLines = 10
 func traceCommand(ctx context.Context, e *env, args []string) int {
 	fs := e.flags("trace", traceAbout)
 	out := fs.String("o", "", "write the page to this `file` (default FILE.html)")
+	dot := fs.String("dot", "", "write no page, but what depends on what to this `file`, for Graphviz")
+	svg := fs.String("svg", "", "write no page, but a drawing of what depends on what to this `file`")
+	var spans []trace.Span
+	fs.Func("span", "with -dot or -svg, the `part` of the trace: 4.2ms-4.4ms, train.go:30 or train.go:27-30, for what ran at that time\nor was enqueued by these lines; may be repeated, for what is in all of them", func(text string) error {
+		span, err := trace.ParseSpan(text)
+		spans = append(spans, span)
+		return err
+	})
 	findings := fs.Bool("vet", true, "name what the linter finds on the lines that waited")
 	if code, ok := e.parse(fs, args); !ok {
 		return code
@@ -48,12 +62,23 @@ func traceCommand(ctx context.Context, e *env, args []string) int {
 		return e.trouble("trace: which file? ASYNCGEN_TRACE=FILE has a program write one; flags go before it")
 	}
 	name := fs.Arg(0)
-	if *out == "" {
+	switch hasGraph := *dot != "" || *svg != ""; {
+	case hasGraph && *out != "":
+		return e.trouble("trace: -dot and -svg write no page; they go without -o")
+	case !hasGraph && len(spans) > 0:
+		return e.trouble("trace: -span is for -dot and -svg")
+	case *out == "":
 		*out = name + ".html"
 	}
 	t, err := readTrace(name)
 	if err != nil {
 		return e.trouble("trace: %s", tensorapi.Visible(err.Error())) // names of files may have several lines
+	}
+	if *dot != "" || *svg != "" {
+		if err := writeGraphs(t, spans, *dot, *svg); err != nil {
+			return e.trouble("trace: %s", tensorapi.Visible(err.Error()))
+		}
+		return exitOK
 	}
 	p := &page.Page{Pictures: []page.Picture{{Sides: []page.Side{{Trace: t}}}}, Source: sources(), Explain: explained}
 	if *findings {
@@ -80,9 +105,33 @@ func readTrace(name string) (*trace.Trace, error) {
 	return t, nil
 }
 
+// writeGraphs writes the graph of spans to the files that have a name.
+func writeGraphs(t *trace.Trace, spans []trace.Span, dot, svg string) error {
+	g, err := t.Graph(spans...)
+	if err != nil {
+		return err
+	}
+	for i := range g {
+		n := &g[i]
+		n.Op, n.What, n.Where = tensorapi.Visible(n.Op), tensorapi.Visible(n.What), tensorapi.Visible(n.Where)
+	}
+	if dot != "" {
+		if err := create(dot, opgraph.FirstDOT, "graph", g.WriteDOT); err != nil {
+			return err
+		}
+	}
+	if svg != "" {
+		return create(svg, opgraph.FirstSVG, "graph", g.WriteSVG)
+	}
+	return nil
+}
+
 // writePage writes the page. A file that is no page of ours stays as it is.
-func writePage(name string, p *page.Page) error {
-	if err := isPage(name); err != nil {
+func writePage(name string, p *page.Page) error { return create(name, page.First, "page", p.Write) }
+
+// create writes a file that begins with first. One of the same name that does not stays as it is.
+func create(name, first, what string, write func(io.Writer) error) error {
+	if err := mayReplace(name, first, what); err != nil {
 		return err
 	}
 	f, err := os.Create(name)
@@ -90,7 +139,7 @@ func writePage(name string, p *page.Page) error {
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<16)
-	return errors.Join(p.Write(w), w.Flush(), f.Close())
+	return errors.Join(write(w), w.Flush(), f.Close())
 }
 
 // writeVerdict prints where the program was blocked, with the sources and findings of p.

@@ -62,6 +62,18 @@ The page is `
 		t.Errorf("a trace without its end: exit code %d\n%s", code, stdout)
 	}
 
+	for range 2 { // the second time it replaces the files
+		stdout, stderr, code := asyncgen(t, "trace", "-dot", "g.dot", "-svg", "g.svg", "-span", "main.go:2", "-span", "0s-1ms", "run.json")
+		if code != exitOK || stdout+stderr != "" {
+			t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+		}
+	}
+	for name, want := range map[string]string{"g.dot": `n1 [label="Sum\nfloat32[]\nmain.go:2"];`, "g.svg": ">Sum</text>"} {
+		if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+
 	write("notes.html", "my notes")
 	for _, c := range []struct {
 		args []string
@@ -74,6 +86,12 @@ The page is `
 		{[]string{"trace", "."}, "is a directory"},
 		{[]string{"trace", "-o", "notes.html", "run.json"}, "notes.html has something else in it than a page of a trace, and stays as it is"},
 		{[]string{"trace", "-o", "run.json", "run.json"}, "stays as it is"},
+		{[]string{"trace", "-svg", "notes.html", "run.json"}, "notes.html has something else in it than a graph of a trace, and stays as it is"},
+		{[]string{"trace", "-dot", "notes.html", "run.json"}, "stays as it is"},
+		{[]string{"trace", "-svg", "g.svg", "-span", "main.go:7", "run.json"}, "no operation of the trace is in the span"},
+		{[]string{"trace", "-svg", "g.svg", "-span", "7", "run.json"}, "want two times"},
+		{[]string{"trace", "-svg", "g.svg", "-o", "page.html", "run.json"}, "without -o"},
+		{[]string{"trace", "-span", "main.go:2", "run.json"}, "-span is for -dot and -svg"},
 		{[]string{"trace", "-o", "absent/page.html", "run.json"}, "no such file"},
 	} {
 		if message := oneLine(t, exitTrouble, c.args...); !strings.Contains(message, c.want) {
