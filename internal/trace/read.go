@@ -18,7 +18,7 @@ import (
 type Trace struct {
 	Program string // the name that it was started by
 	Go      string // the version of Go that built it
-	Rows    []Row  // those of Slices, each once: goroutines first, then workers, then devices
+	Rows    []Row  // those of Slices, and those that enqueued operations, each once: goroutines first, then workers, then devices
 	Slices  []Slice
 	Memory  []Sample
 	Lost    int  // events that came too fast to be written
@@ -51,6 +51,7 @@ type Slice struct {
 	At         *Place        // nil: unknown. Those of one line, function and file are the same
 	ID         ID            // of an Op; of what a Wait waits for
 	Enqueued   time.Duration // of an Op; when it began if it is not known
+	By         int           // of an Op: one more than the row of the goroutine that enqueued it; 0: unknown
 	Idle       time.Duration
 	Bytes      int64
 	Reads      [MaxReads]ID
@@ -137,7 +138,7 @@ type reader struct {
 type fields struct {
 	ph, cat                    byte // their first letters
 	name                       []byte
-	tid                        uint64
+	tid, by                    uint64
 	hasTime                    bool
 	argName, goVersion, at, fn []byte
 	version, lost              int64
@@ -193,6 +194,9 @@ func (p *reader) line(line []byte) error {
 		}
 		s.Row, s.Name, s.Begin, s.End = p.row(ev.tid), p.intern(ev.name), ev.begin, ev.begin+ev.dur
 		s.At = p.place(ev.at, ev.fn)
+		if s.Kind == Op && ev.by != 0 {
+			s.By = p.row(ev.by) + 1
+		}
 		if s.Enqueued == unknown {
 			s.Enqueued = s.Begin
 		}
@@ -233,6 +237,8 @@ func (p *reader) field(key []byte) {
 		ev.slice.Gate = c.id()
 	case "enqueued":
 		ev.slice.Enqueued = c.micros()
+	case "by":
+		ev.by = c.uint(64)
 	case "idle":
 		ev.slice.Idle = c.micros()
 	case "reads":
@@ -319,6 +325,9 @@ func (p *reader) sortRows() {
 	used := make([]bool, len(t.Rows))
 	for i := range t.Slices {
 		used[t.Slices[i].Row] = true
+		if by := t.Slices[i].By; by > 0 {
+			used[by-1] = true
+		}
 	}
 	var rows []Row
 	for i, row := range t.Rows {
@@ -340,7 +349,11 @@ func (p *reader) sortRows() {
 		to[p.rows[row.ID]] = i
 	}
 	for i := range t.Slices {
-		t.Slices[i].Row = to[t.Slices[i].Row]
+		s := &t.Slices[i]
+		s.Row = to[s.Row]
+		if s.By > 0 {
+			s.By = to[s.By-1] + 1
+		}
 	}
 	t.Rows = rows
 }

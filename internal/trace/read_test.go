@@ -17,9 +17,9 @@ const small = start + `,
 {"ph":"M","name":"thread_name","pid":1,"tid":1073741826,"args":{"name":"sim:0"}},
 {"ph":"M","name":"thread_name","pid":1,"tid":22,"args":{"name":"worker of cpu"}},
 {"ph":"M","name":"thread_name","pid":1,"tid":23,"args":{"name":"worker of cpu, which does nothing"}},
-{"ph":"X","cat":"op","name":"MatMul","ts":10.5,"dur":20,"pid":1,"tid":1073741826,"args":{"id":"2.0","enqueued":2.001,"result":"float32[64 10]","bytes":2560,"at":"/src/a/train.go:30","func":"main.train"}},
+{"ph":"X","cat":"op","name":"MatMul","ts":10.5,"dur":20,"pid":1,"tid":1073741826,"args":{"id":"2.0","enqueued":2.001,"by":1,"result":"float32[64 10]","bytes":2560,"at":"/src/a/train.go:30","func":"main.train"}},
 {"ph":"C","name":"bytes in flight","ts":30.5,"pid":1,"args":{"bytes":2560}},
-{"ph":"X","cat":"op","name":"Sum","ts":31,"dur":1,"pid":1,"tid":1,"args":{"id":"1.7","enqueued":3,"gate":"2.1","reads":["2.0","9.9"],"result":"float32[]","bytes":4,"skipped":true,"at":"/src/a/train.go:31","func":"main.train"}},
+{"ph":"X","cat":"op","name":"Sum","ts":31,"dur":1,"pid":1,"tid":1,"args":{"id":"1.7","enqueued":3,"by":4,"gate":"2.1","reads":["2.0","9.9"],"result":"float32[]","bytes":4,"skipped":true,"at":"/src/a/train.go:31","func":"main.train"}},
 {"ph":"X","cat":"wait","name":"Item","ts":5,"dur":27,"pid":1,"tid":1,"args":{"for":"2.1","idle":25,"at":"/src/a/train.go:31","func":"main.train"}},
 {"ph":"X","cat":"op","name":"Neg","ts":40,"dur":60,"pid":1,"tid":22,"args":{"id":"1.8","result":"float32[]","bytes":4}},
 {"ph":"X","cat":"wait","name":"Item","ts":40,"dur":10,"pid":1,"tid":1,"args":{"for":"1.8","idle":10,"at":"/src/a/train.go:31","func":"main.train"}},
@@ -42,7 +42,7 @@ func TestRead(t *testing.T) {
 	if tr.Program != "/bin/train" || tr.Go != "go1.26" || tr.IsCut || tr.Lost != 0 {
 		t.Errorf("%+v", tr)
 	}
-	if got, want := fmt.Sprint(tr.Rows), "[{1 0 goroutine 1} {5 0 goroutine 5} {22 1 worker of cpu} {1073741826 2 sim:0}]"; got != want {
+	if got, want := fmt.Sprint(tr.Rows), "[{1 0 goroutine 1} {4 0 goroutine 4} {5 0 goroutine 5} {22 1 worker of cpu} {1073741826 2 sim:0}]"; got != want {
 		t.Errorf("rows %s, want %s", got, want)
 	}
 	if got := fmt.Sprint(tr.Memory); got != "[{30.5µs 2560}]" {
@@ -57,14 +57,14 @@ func TestRead(t *testing.T) {
 		t.Errorf("places %p %v and %p, want one that is %v", sum.At, sum.At, tr.Slices[2].At, at)
 	}
 	want := Slice{Kind: Op, Skipped: true, Row: 0, Begin: 31 * time.Microsecond, End: 32 * time.Microsecond, Name: "Sum", At: sum.At,
-		ID: ID{1, 7}, Enqueued: 3 * time.Microsecond, Bytes: 4, Reads: [MaxReads]ID{{2, 0}, {9, 9}}, Gate: ID{2, 1}, Result: "float32[]"}
+		ID: ID{1, 7}, Enqueued: 3 * time.Microsecond, By: 2, Bytes: 4, Reads: [MaxReads]ID{{2, 0}, {9, 9}}, Gate: ID{2, 1}, Result: "float32[]"}
 	if sum != want {
 		t.Errorf("got  %+v\nwant %+v", sum, want)
 	}
-	if m := tr.Slices[0]; m.Enqueued != 2001 || m.Begin != 10500 || m.Row != 3 || m.Result != "float32[64 10]" {
+	if m := tr.Slices[0]; m.Enqueued != 2001 || m.Begin != 10500 || m.By != 1 || m.Row != 4 || m.Result != "float32[64 10]" {
 		t.Errorf("%+v", m)
 	}
-	if n := tr.Slices[3]; n.Enqueued != n.Begin || n.At != nil {
+	if n := tr.Slices[3]; n.Enqueued != n.Begin || n.By != 0 || n.At != nil {
 		t.Errorf("%+v", n)
 	}
 	if w := tr.Slices[2]; w.Kind != Wait || w.ID != (ID{2, 1}) || w.Idle != 25*time.Microsecond || tr.Slices[5].Kind != Stall {

@@ -4,7 +4,7 @@
 // A trace is an array in the JSON format of Chrome's trace viewer, with times in microseconds since the trace began.
 // Viewers accept an array without its end, so a program may stop at any time.
 //
-//	{"ph":"X","cat":"op","name":"matmul","ts":12.5,"dur":3,"pid":1,"tid":7,"args":{"id":"1.45","enqueued":9.25,
+//	{"ph":"X","cat":"op","name":"matmul","ts":12.5,"dur":3,"pid":1,"tid":7,"args":{"id":"1.45","enqueued":9.25,"by":1,
 //	    "reads":["1.43","1.44"],"result":"float32[64 10]","bytes":2560,"at":"/src/train.go:31","func":"main.train"}}
 //	{"ph":"X","cat":"wait","name":"Item","ts":10,"dur":5.5,"pid":1,"tid":1,"args":{"for":"1.45","idle":2.5,"at":...}}
 //	{"ph":"X","cat":"stall", ...}    a call that waited for room, as too much was in flight
@@ -12,7 +12,8 @@
 //	{"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"worker of cpu"}}
 //
 // An operation is in the row (tid) of what executed it: a worker, a goroutine that helped while it waited, or a device
-// with a queue of its own. Its id is the number of its stream and its place there.
+// with a queue of its own. Its id is the number of its stream and its place there. The row of the goroutine that
+// enqueued it is named in by.
 package trace
 
 import (
@@ -61,6 +62,7 @@ type Event struct {
 	PC         uintptr       // of the program's call
 	ID         ID            // of an Op; of what a Wait waits for
 	Enqueued   time.Duration // of an Op
+	By         uint64        // the row of the goroutine that enqueued an Op; 0: unknown
 	Idle       time.Duration // the part of a Wait or Stall in which the goroutine executed nothing
 	Bytes      int64         // that an Op writes, or that are in flight
 	Reads      [MaxReads]ID
@@ -285,6 +287,9 @@ func (t *Writer) encode(e *Event) {
 		b = appendID(append(b, `"id":`...), e.ID)
 		if e.Enqueued != 0 {
 			b = t.micros(append(b, `,"enqueued":`...), e.Enqueued-t.began)
+		}
+		if e.By != 0 {
+			b = strconv.AppendUint(append(b, `,"by":`...), e.By, 10)
 		}
 		if e.Gate != (ID{}) {
 			b = appendID(append(b, `,"gate":`...), e.Gate)

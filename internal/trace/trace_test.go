@@ -13,7 +13,7 @@ import (
 const us = time.Microsecond
 
 func someEvent() *Event {
-	e := &Event{Kind: Op, Row: 7, Begin: 12500, End: 15500, Name: "MatMul", PC: 42, ID: ID{1, 45}, Enqueued: 9250, Bytes: 2560, Type: "float32",
+	e := &Event{Kind: Op, Row: 7, Begin: 12500, End: 15500, Name: "MatMul", PC: 42, ID: ID{1, 45}, Enqueued: 9250, By: 1, Bytes: 2560, Type: "float32",
 		Reads: [MaxReads]ID{{1, 43}, {1, 44}}}
 	e.SetShape([]int{64, 10})
 	return e
@@ -45,7 +45,7 @@ func TestText(t *testing.T) {
 	want := `
 {"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"worker of cpu"}},
 {"ph":"M","name":"thread_name","pid":1,"tid":8,"args":{"name":"a \"name\"\u0001"}},
-{"ph":"X","cat":"op","name":"MatMul","ts":3.250,"dur":3,"pid":1,"tid":7,"args":{"id":"1.45","enqueued":0,"reads":["1.43","1.44"],"result":"float32[64 10]","bytes":2560,"at":"/src/tr\"ain\u003c/script\u003e\n.go:31","func":"main.train[...]"}},
+{"ph":"X","cat":"op","name":"MatMul","ts":3.250,"dur":3,"pid":1,"tid":7,"args":{"id":"1.45","enqueued":0,"by":1,"reads":["1.43","1.44"],"result":"float32[64 10]","bytes":2560,"at":"/src/tr\"ain\u003c/script\u003e\n.go:31","func":"main.train[...]"}},
 {"ph":"C","name":"bytes in flight","ts":6.250,"pid":1,"args":{"bytes":2560}},
 {"ph":"X","cat":"wait","name":"Item","ts":0.750,"dur":5.500,"pid":1,"tid":1,"args":{"idle":2.500,"for":"1.45"}},
 {"ph":"X","cat":"stall","name":"Add","ts":6.750,"dur":44,"pid":1,"tid":1,"args":{"idle":0}},

@@ -212,7 +212,7 @@ func (p *Page) encode(w io.Writer, pic *Picture) error {
 			shift = -v.Begin
 		}
 		lanes, order := arrange(t)
-		base := h.Count
+		base, firstLane := h.Count, len(h.Lanes)
 		for _, l := range lanes {
 			l.Side = i
 			for k := range l.Tracks {
@@ -225,7 +225,7 @@ func (p *Page) encode(w io.Writer, pic *Picture) error {
 		for k, s := range order {
 			at[s] = base + k
 		}
-		e.add(t, order, at, shift)
+		e.add(t, order, at, firstLane, shift)
 		for _, line := range v.Lines {
 			h.Blocked = append(h.Blocked, blocked{i, e.place(line.At), line.Waits, at[line.Longest], int64(line.Time), shown(line.Call)})
 		}
@@ -416,6 +416,7 @@ const (
 	begins = iota
 	durations
 	enqueued // how long before the begin
+	by       // one more than the lane that enqueued it; 0: unknown
 	idles
 	kinds // with 4 added if it was skipped
 	name
@@ -432,8 +433,8 @@ const (
 )
 
 // add encodes the slices of a trace in an order, in which each is at a place of the picture, and the bytes in flight.
-// All times are shifted.
-func (e *encoded) add(t *trace.Trace, order, at []int, shift time.Duration) {
+// Its lanes come after those before firstLane, and all its times are shifted.
+func (e *encoded) add(t *trace.Trace, order, at []int, firstLane int, shift time.Duration) {
 	put := func(column int, x int64) { e.columns[column] = binary.AppendVarint(e.columns[column], x) }
 	byID := make(map[trace.ID]int, len(order))
 	for i := range t.Slices {
@@ -462,6 +463,10 @@ func (e *encoded) add(t *trace.Trace, order, at []int, shift time.Duration) {
 			queued = s.Begin - s.Enqueued
 		}
 		put(enqueued, int64(queued))
+		if s.By > 0 {
+			s.By += firstLane
+		}
+		put(by, int64(s.By))
 		put(idles, int64(s.Idle))
 		kind := int64(s.Kind)
 		if s.Skipped {

@@ -3,10 +3,10 @@
 
 const $ = id => document.getElementById(id);
 const OP = 1, WAIT = 2, STALL = 3;
-const GUTTER = 190, RULER = 24, TRACK = 20, SPACE = 8, HEAD = 26; // in pixels
+const GUTTER = 190, RULER = 24, TRACK = 20, SPACE = 8, HEAD = 26, STRIP = 7; // in pixels
 let CURVE;                         // height of the curves, one for each side
 let H;                             // the header of the data
-let B, D, Q, IDLE, KIND, SKIPPED, NAME, PLACE, RESULT, BYTES, STREAM, SEQ; // of each slice: begin, duration, how long it was in the queue, ...
+let B, D, Q, BY, IDLE, KIND, SKIPPED, NAME, PLACE, RESULT, BYTES, STREAM, SEQ; // of each slice: begin, duration, how long it was in the queue, ...
 let FROM, REFS;                    // what slice i waits for: REFS[FROM[i]] to REFS[FROM[i+1]-1]; -1: it is not in the trace
 let SUM;                           // SUM[i]: durations of slices before i
 let MT, MB, PEAK;                  // bytes in flight, and the largest of each 64
@@ -75,7 +75,7 @@ async function load(picture) {
   const length = number();
   H = JSON.parse(new TextDecoder().decode(data.subarray(at, at += length)));
   const n = H.Count;
-  B = running(new Float64Array(n)); D = column(new Float64Array(n)); Q = column(new Float64Array(n)); IDLE = column(new Float64Array(n));
+  B = running(new Float64Array(n)); D = column(new Float64Array(n)); Q = column(new Float64Array(n)); BY = column(new Int32Array(n)); IDLE = column(new Float64Array(n));
   KIND = column(new Uint8Array(n)); NAME = column(new Int32Array(n)); PLACE = column(new Int32Array(n)); RESULT = column(new Int32Array(n));
   BYTES = column(new Float64Array(n)); STREAM = column(new Uint16Array(n)); SEQ = running(new Float64Array(n));
   SKIPPED = KIND.map(kind => kind >> 2); KIND = KIND.map(kind => kind & 3);
@@ -89,6 +89,8 @@ async function load(picture) {
   SUM = new Float64Array(n + 1);
   for (let i = 0; i < n; i++) SUM[i + 1] = SUM[i] + D[i];
   LANE = new Int32Array(n);
+  const enqueued = H.Lanes.map(() => []); // by each lane
+  for (let i = 0; i < n; i++) if (BY[i]) enqueued[BY[i] - 1].push(i);
   let y = SPACE / 2;
   H.Sides.forEach((side, s) => {
     side.y = y;
@@ -97,6 +99,10 @@ async function load(picture) {
       if (lane.Side !== s) return;
       lane.y = y;
       for (const track of lane.Tracks) { track.y = y; y += TRACK; LANE.fill(l, track.From, track.To); }
+      lane.strip = y;
+      lane.enqueued = Float64Array.from(enqueued[l], i => B[i] - Q[i]).sort();
+      if (lane.enqueued.length) y += lane.Tracks.length ? STRIP : TRACK;
+      lane.tall = y - lane.y;
       y += SPACE;
     });
     side.bottom = y;
@@ -229,12 +235,13 @@ function drawRuler() {
 }
 
 function drawLane(lane) {
-  const top = RULER + lane.y - scroll, tall = lane.Tracks.length * TRACK;
+  const top = RULER + lane.y - scroll, tall = lane.tall;
   if (top > height - CURVE || top + tall + SPACE < RULER) return;
   for (const track of lane.Tracks) {
     const y = RULER + track.y - scroll;
     if (y < height - CURVE && y + TRACK > RULER) drawTrack(track, y);
   }
+  drawEnqueued(lane.enqueued, RULER + lane.strip - scroll, top + tall);
   pen.fillStyle = theme.back;
   pen.fillRect(0, top - SPACE / 2, GUTTER, tall + SPACE);
   pen.fillStyle = theme.line;
@@ -245,6 +252,17 @@ function drawLane(lane) {
   pen.fillStyle = theme.dim;
   pen.fillText(lane.note, GUTTER - 8, top + TRACK / 2);
   pen.textAlign = "left";
+}
+
+// drawEnqueued draws a line for each operation that a lane enqueued, one for those that are closer than two pixels.
+function drawEnqueued(times, y, bottom) {
+  const k = scale();
+  pen.fillStyle = theme.dim;
+  for (let i = lower(0, times.length, i => times[i] >= view.from); i < times.length && times[i] < view.to;) {
+    pen.fillRect(Math.max(GUTTER, xOf(times[i])), y, 1, bottom - y - 2);
+    const until = times[i] + 2 / k;
+    i = lower(i + 1, times.length, i => times[i] >= until);
+  }
 }
 
 // drawHead draws the heading of a side, and that nothing is after its end.
@@ -481,7 +499,8 @@ function describe() {
   if (picked < 0) {
     show("selection", el("h2", {}, "Select a slice"),
       el("p", {className: "dim"}, "Click on one, or press . and j. Thin bars in gaps say why a lane did nothing:"),
-      el("ul", {}, ...["late", "input", "idle"].map(kind => el("li", {className: kind}, REASON[kind]))));
+      el("ul", {}, ...["late", "input", "idle"].map(kind => el("li", {className: kind}, REASON[kind]))),
+      el("p", {className: "dim"}, "Thin lines below a goroutine's slices are the operations that it enqueued."));
     return;
   }
   const i = picked, p = PLACE[i], facts = [];
@@ -492,7 +511,7 @@ function describe() {
   if (isOp(i)) {
     fact("result", H.Names[RESULT[i]] || "unknown", `, ${bytes(BYTES[i])}`);
     fact("executed by", H.Lanes[LANE[i]].Name);
-    fact("enqueued", `${time(Q[i])} before it began, at ${when(B[i] - Q[i])}`);
+    fact("enqueued", `${time(Q[i])} before it began, at ${when(B[i] - Q[i])}`, BY[i] ? `, by ${H.Lanes[BY[i] - 1].Name}` : "");
   } else {
     fact("blocked", `${time(IDLE[i])} (${percent(IDLE[i], D[i])})`, IDLE[i] < D[i] ? "; in the rest it executed operations itself" : "");
     fact("goroutine", H.Lanes[LANE[i]].Name);
@@ -838,7 +857,7 @@ async function open(picture) {
     let sum = waits.length ? 0 : sums.lanes[l];
     for (const track of waits) for (let i = track.From; i < track.To; i++) sum += IDLE[i];
     if (waits.length) blocked[lane.Side] = Math.max(blocked[lane.Side], sum);
-    lane.note = percent(sum, side.End - side.Begin) + (waits.length ? " blocked" : " busy");
+    lane.note = !lane.Tracks.length && lane.enqueued.length ? count(lane.enqueued.length) + " enqueued" : percent(sum, side.End - side.Begin) + (waits.length ? " blocked" : " busy");
   });
   H.Sides.forEach((side, s) => { side.title = `${side.Name}: ${time(side.End - side.Begin)}, ${percent(blocked[s], side.End - side.Begin)} blocked`; });
   document.querySelector("footer").classList.toggle("both", hasSides());

@@ -53,7 +53,7 @@ func example() *trace.Trace {
 		Slices: []trace.Slice{
 			{Kind: trace.Op, Row: 1, Begin: 10 * us, End: 30 * us, Enqueued: 5 * us, Name: "MatMul", At: compute, ID: id(1, 0),
 				Result: "float32[8 8]", Bytes: 256},
-			{Kind: trace.Op, Row: 1, Begin: 40 * us, End: 60 * us, Enqueued: 6 * us, Name: "Sum", At: read, ID: id(1, 1),
+			{Kind: trace.Op, Row: 1, Begin: 40 * us, End: 60 * us, Enqueued: 6 * us, By: 1, Name: "Sum", At: read, ID: id(1, 1),
 				Reads: [trace.MaxReads]trace.ID{id(1, 0), id(7, 7)}, Gate: id(2, 0), Result: "float32[]", Bytes: 4},
 			{Kind: trace.Wait, Row: 0, Begin: 8 * us, End: 70 * us, Idle: 62 * us, Name: "Item", At: read, ID: id(2, 0)},
 			{Kind: trace.Op, Row: 1, Begin: 90 * us, End: 100 * us, Enqueued: 80 * us, Name: "MatMul", ID: id(1, 2), Result: "float32[8 8]", Skipped: true},
@@ -139,6 +139,7 @@ func TestExactly(t *testing.T) {
 				Name: fmt.Sprint("name", rnd.IntN(5)), At: places[rnd.IntN(3)], Bytes: rnd.Int64N(1e15)}
 			if s.Kind == trace.Op {
 				s.Enqueued -= time.Duration(rnd.Int64N(1e9))
+				s.By = rnd.IntN(len(tr.Rows) + 1)
 				s.ID, s.Result, s.Skipped = trace.ID{Stream: 1, Seq: uint64(i)}, "bool[]", rnd.IntN(2) == 0
 				for k := range rnd.IntN(4) {
 					s.Reads[k] = trace.ID{Stream: 1, Seq: uint64(rnd.IntN(i + 1))}
@@ -156,7 +157,7 @@ func TestExactly(t *testing.T) {
 			if s.At != nil {
 				at = strings.TrimPrefix(s.At.File, "/") + s.At.Func
 			}
-			want = append(want, fmt.Sprint(s.Row, s.Begin, s.End, s.Begin-s.Enqueued, s.Idle, s.Kind, s.Skipped, s.Name, at, s.Result, s.Bytes, s.ID))
+			want = append(want, fmt.Sprint(s.Row, s.Begin, s.End, s.Begin-s.Enqueued, s.Idle, s.Kind, s.Skipped, s.Name, at, s.Result, s.Bytes, s.ID, s.By))
 		}
 		for l, lane := range h.Lanes {
 			for n, track := range lane.Tracks {
@@ -170,7 +171,7 @@ func TestExactly(t *testing.T) {
 					p := h.Places[c[line][i]]
 					at := func(column int) time.Duration { return time.Duration(c[column][i]) }
 					got = append(got, fmt.Sprint(l, at(begins), at(begins)+at(durations), at(enqueued), at(idles), trace.Kind(c[kinds][i]&3),
-						c[kinds][i] > 3, h.Names[c[name][i]], p.File+p.Func, h.Names[c[result][i]], c[size][i], trace.ID{Stream: uint16(c[stream][i]), Seq: uint64(c[seq][i])}))
+						c[kinds][i] > 3, h.Names[c[name][i]], p.File+p.Func, h.Names[c[result][i]], c[size][i], trace.ID{Stream: uint16(c[stream][i]), Seq: uint64(c[seq][i])}, c[by][i]))
 				}
 			}
 		}
@@ -449,6 +450,8 @@ const belowRuler = 40
 // line 3.
 func pair() *Page {
 	rewritten := example()
+	rewritten.Rows = append(rewritten.Rows, trace.Row{ID: 9, Name: "goroutine 9"})
+	rewritten.Slices[0].By = 3
 	for i := range rewritten.Slices {
 		s := &rewritten.Slices[i]
 		s.Begin, s.End, s.Enqueued, s.Idle = s.Begin/2+us, s.End/2+us, s.Enqueued/2+us, s.Idle/4
@@ -480,6 +483,9 @@ func TestBoth(t *testing.T) {
 		"Rewritten 47.5 µs, 33 % blocked; 100 % of that in train.go:3."; h.Verdict != want {
 		t.Errorf("the verdict is\n%s\nwant\n%s", h.Verdict, want)
 	}
+	if got := fmt.Sprint(c[by]); got != "[0 0 1 0 0 5 3 0]" {
+		t.Errorf("the operations were enqueued by %s", got)
+	}
 	for side, want := range []string{
 		"[3000 5000 35000 85000] [62000 20000 20000 10000] [-2 1 0]",
 		"[1500 2500 17500 42500] [31000 10000 10000 5000] [-2 1 0]",
@@ -488,7 +494,7 @@ func TestBoth(t *testing.T) {
 			t.Errorf("side %d has %s, want %s", side, got, want)
 		}
 	}
-	if len(h.Places) != 3 || len(h.Lanes) != 4 || h.Lanes[2].Side != 1 || h.Sides[1].From != 2 || h.Sides[1].To != 4 || h.Blocked[1].Longest != 4 || h.End != 95000 {
+	if len(h.Places) != 3 || len(h.Lanes) != 5 || h.Lanes[2].Side != 1 || h.Sides[1].From != 2 || h.Sides[1].To != 4 || h.Blocked[1].Longest != 4 || h.End != 95000 {
 		t.Errorf("%+v", h)
 	}
 	if !strings.Contains(page, "<article>\n<p id=\"more\">More.</p></article>") {
@@ -514,6 +520,11 @@ func TestBrowserBoth(t *testing.T) {
 	fmt.Sscan(b.eval(`RULER + trackOf(4).y + TRACK / 2`), &y)
 	b.click(int(x), int(top+y))
 	has("a click", `$("selection").innerText`, "Item", "program\trewritten", "found\tAT001: x.Sum().Item() waits", "found\tAG102: applied", "Sum 1.1")
+	has("a goroutine that enqueues", `JSON.stringify(H.Lanes.map(l => [l.enqueued.length, l.tall, l.note]))`,
+		`[[1,27,"65 % blocked"],[0,20,"53 % busy"],[1,27,"33 % blocked"],[0,20,"53 % busy"],[1,20,"1 enqueued"]]`)
+	b.eval(`pick(5)`)
+	has("who enqueued it", `$("selection").innerText`, "enqueued\t2.50 µs before it began, at 0 ns, by goroutine 9")
+	b.eval(`pick(4)`)
 	b.eval(`[...document.querySelectorAll("#selection button.link")].find(e => e.textContent === "AG102").click()`)
 	has("an explanation", `$("selection").innerText`, "asyncgen explain AG102\nWhat AG102 means.\n\tx.Item()")
 	b.eval(`[...document.querySelectorAll("#lines button.link")].find(e => e.textContent === "AT001").click()`)

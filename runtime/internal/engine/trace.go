@@ -130,6 +130,7 @@ func (r *record) describe(x *trace.Event, st *stream, seq uint64) {
 		return
 	}
 	x.Kind, x.Name, x.ID, x.PC, x.Enqueued = trace.Op, r.kernel.Name, trace.ID{Stream: st.id, Seq: seq}, r.pc, st.e.now()
+	x.By = uint64(self())
 	x.Bytes, x.Type = r.bytes, r.kernel.Out.String()
 	if r.link != nil {
 		x.Gate = trace.ID{Stream: r.link.gate.id, Seq: r.link.gateSeq}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type traceEvent struct {
 		ID, For, Gate, Result, At string
 		Enqueued                  float64
 		Idle                      float64
+		By                        uint64
 		Reads                     []string
 		Skipped                   bool
 		Bytes                     int64
@@ -138,6 +140,44 @@ func cmpTimes(times ...float64) int {
 
 // near compares sums of n times.
 func near(a, b float64, n int64) bool { return max(a-b, b-a) <= slack*float64(n+1) }
+
+// TestTraceBy has two goroutines enqueue: the trace says which of them did what.
+func TestTraceBy(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async, Workers: 1})
+	d := newCPU(1)
+	var text bytes.Buffer
+	stop, err := e.Trace(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, other := fromFloats(e, d, 1), make(chan uintptr)
+	one := unary(e, addOne, e.NewStorage(d, 8), x)
+	go func() {
+		y := unary(e, addOne, e.NewStorage(d, 8), one)
+		y = unary(e, addOne, y, y)
+		other <- self()
+		y.Wait(context.Background(), "Wait")
+		close(other)
+	}()
+	by := []uint64{uint64(self()), uint64(<-other)}
+	<-other
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	ops, _, err := readTrace(text.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := map[uint64]int{}
+	for id, ev := range ops {
+		if id == ev.Args.ID {
+			n[ev.Args.By]++
+		}
+	}
+	if len(n) != 2 || n[by[0]] != 1 || n[by[1]] != 2 {
+		t.Errorf("operations by goroutine are %v, want one of %d and two of %d", n, by[0], by[1])
+	}
+}
 
 // TestLabels finds the name of an operation that a worker executes in a profile, while there is a trace.
 func TestLabels(t *testing.T) {
