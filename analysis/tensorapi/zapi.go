@@ -575,6 +575,7 @@ var api = []Func{
 	{"github.com/asyncgen/asyncgen/runtime.Var", Pure, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.WaitAll", WaitAll, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime.WaitIdle", WaitAll, None, Never, Alone, "", ""},
+	{"github.com/asyncgen/asyncgen/runtime.WriteMemoryProfile", Poll, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/curves.Save", Control, None, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/data.ArrayOf", Read, 0, Never, Alone, "", ""},
 	{"github.com/asyncgen/asyncgen/runtime/data.Collect", Call, 0, Once, Alone, "", ""},

@@ -18,7 +18,7 @@ import (
 type Trace struct {
 	Program string // the name that it was started by
 	Go      string // the version of Go that built it
-	Rows    []Row  // those of Slices, and those that enqueued operations, each once: goroutines first, then workers, then devices
+	Rows    []Row  // of Slices, and of who enqueued them, each once: goroutines first, then workers, then devices
 	Slices  []Slice
 	Memory  []Sample
 	Lost    int  // events that came too fast to be written

@@ -84,7 +84,7 @@ func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
 			return buf, nil
 		}
 	}
-	return nil, &outOfMemory{err, holdersOf(st.backend)}
+	return nil, &outOfMemory{err, holdersText(st.backend)}
 }
 
 // A block is memory that has to be given back, once: by a Release or by the collector, whichever comes first.
@@ -166,45 +166,70 @@ func (e *outOfMemory) Error() string { return e.error.Error() + e.holders }
 
 func (e *outOfMemory) Unwrap() error { return e.error }
 
-// maxHolders is how many lines of the program holdersOf names.
+// maxHolders is how many lines of the program holdersText names.
 const maxHolders = 10
 
-// holdersOf returns a table of the lines of the program that have made what is live on a device, the
-// largest first.
-func holdersOf(b device.Backend) string {
-	type line struct {
-		site          *site
-		bytes, blocks int64
-	}
-	var lines []line
-	for _, h := range device.MemoryOf(b).Holders() {
-		at, known := siteOf(h.Tag), false
-		for i := range lines { // several calls may be on one line
-			if have := lines[i].site; have == at || have != nil && at != nil && have.file == at.file && have.line == at.line {
-				lines[i].bytes += h.Bytes
-				lines[i].blocks += h.Blocks
-				known = true
+// A Holder is a line of the program that has made results whose memory is in use on a device.
+type Holder struct {
+	Device        device.Device
+	File, Func    string // "": it is not known, or was none of the program's
+	Line          int
+	Bytes, Blocks int64
+}
+
+// Holders returns the lines of the program that have made what is in use on the devices, those with the most bytes of a
+// device first. It looks at every block, and costs nothing before it is called.
+func (e *Engine) Holders() []Holder {
+	var all []Holder
+	for _, st := range e.allStreams() {
+		if st.backend != nil && device.MemoryOf(st.backend) != nil {
+			for _, h := range holdersOf(st.backend) {
+				h.Device = st.dev
+				all = append(all, h)
 			}
 		}
-		if !known {
-			lines = append(lines, line{at, h.Bytes, h.Blocks})
-		}
 	}
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.bytes, a.bytes) })
+	return all
+}
+
+// holdersOf returns the holders of a device's memory.
+func holdersOf(b device.Backend) []Holder {
+	var lines []Holder
+	for _, h := range device.MemoryOf(b).Holders() {
+		at := siteOf(h.Tag)
+		if at == nil {
+			at = &site{}
+		}
+		// Several calls may be on one line.
+		i := slices.IndexFunc(lines, func(l Holder) bool { return l.File == at.file && l.Line == at.line })
+		if i < 0 {
+			i = len(lines)
+			lines = append(lines, Holder{File: at.file, Func: at.fn, Line: at.line})
+		}
+		lines[i].Bytes += h.Bytes
+		lines[i].Blocks += h.Blocks
+	}
+	slices.SortStableFunc(lines, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return lines
+}
+
+// holdersText returns a table of the holders of a device's memory.
+func holdersText(b device.Backend) string {
 	var text strings.Builder
+	lines := holdersOf(b)
 	for i, l := range lines {
 		if i == maxHolders {
 			fmt.Fprintf(&text, "\n\tand %d more lines", len(lines)-i)
 			break
 		}
 		where := "elsewhere"
-		if l.site != nil {
-			where = fmt.Sprintf("%s:%d", l.site.file, l.site.line)
+		if l.File != "" {
+			where = fmt.Sprintf("%s:%d", l.File, l.Line)
 		}
 		if i == 0 {
 			text.WriteString("\nin use:")
 		}
-		fmt.Fprintf(&text, "\n\t%10.1f MiB in %5d results made at %s", float64(l.bytes)/(1<<20), l.blocks, where)
+		fmt.Fprintf(&text, "\n\t%10.1f MiB in %5d results made at %s", float64(l.Bytes)/(1<<20), l.Blocks, where)
 	}
 	return text.String()
 }
