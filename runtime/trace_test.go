@@ -2,13 +2,18 @@ package asyncrt_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/device"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -94,4 +99,125 @@ func TestTraceOfAProcess(t *testing.T) {
 	if text := run(dir); !strings.HasPrefix(text, "asyncgen: no trace: ") || strings.Count(text, "\n") != 1 {
 		t.Errorf("it says %s", text)
 	}
+}
+
+// TestTraceEventFormat holds a trace against the rules of the Trace Event Format, by which Perfetto and Chrome read it:
+// complete events with a process, a row and a duration, which nest within their row; names of rows; counters of numbers.
+func TestTraceEventFormat(t *testing.T) {
+	sim, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	stop, err := asyncrt.StartTrace(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done sync.WaitGroup
+	for _, on := range []device.Device{device.Default(), device.Default(), sim} {
+		done.Go(func() {
+			x := tensor.On(on).Ones(64, 64)
+			for range 20 {
+				x = x.MatMul(x).MulScalar(1. / 64)
+				if x.Add(x.Exp()).Mean().Item() == 0 {
+					t.Error("the mean is 0")
+				}
+			}
+		})
+	}
+	done.Wait()
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := followsFormat(b.Bytes()); err != nil {
+		t.Errorf("%v in\n%s", err, &b)
+	}
+	const head = `[{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}`
+	for text, want := range map[string]string{
+		head + `]`: "",
+		head + `,{"ph":"X","name":"b","ts":1,"dur":1,"pid":1,"tid":1},{"ph":"X","name":"c","ts":2.5,"dur":1,"pid":1,"tid":2}]`: "",
+		head + `,{"ph":"X","name":"b","ts":2,"dur":2,"pid":1,"tid":1}]`:                                                        "b begins within a and ends after it",
+		head + `,{"ph":"X","name":"b","ts":2,"pid":1,"tid":1}]`:                                                                "lacks dur",
+		head + `,{"ph":"X","name":"b","ts":2,"dur":-1,"pid":1,"tid":1}]`:                                                       "ends before it begins",
+		head + `,{"ph":"X","name":"b","ts":"2","dur":1,"pid":1,"tid":1}]`:                                                      "cannot unmarshal",
+		head + `,{"ph":"M","name":"thread_name","pid":1,"args":{"name":"x"}}]`:                                                 "lacks tid",
+		head + `,{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{}}]`:                                                   "names nothing",
+		head + `,{"ph":"C","name":"bytes","ts":1,"pid":1,"args":{"bytes":"2"}}]`:                                               "counts no number",
+		head + `,{"ph":"B","name":"b","ts":1,"pid":1,"tid":1}]`:                                                                "unknown kind",
+		`{"ph":"X"}`: "cannot unmarshal",
+	} {
+		if err := followsFormat([]byte(text)); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// followsFormat returns an error if a text breaks a rule of the format, which is described in a document named "Trace
+// Event Format" by the Chromium project. Events may come in any order.
+func followsFormat(text []byte) error {
+	type event struct {
+		Ph, Name          string
+		Ts, Dur, Pid, Tid *float64
+		Args              map[string]any
+	}
+	var all []event
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	rows := map[[2]float64][]event{}
+	for i, ev := range all {
+		lacks := ""
+		need := func(name string, is bool) {
+			if !is && lacks == "" {
+				lacks = name
+			}
+		}
+		need("name", ev.Name != "")
+		need("pid", ev.Pid != nil)
+		switch ev.Ph {
+		case "X":
+			need("ts", ev.Ts != nil)
+			need("dur", ev.Dur != nil)
+			need("tid", ev.Tid != nil)
+		case "C":
+			need("ts", ev.Ts != nil)
+			for _, x := range ev.Args {
+				if _, ok := x.(float64); !ok {
+					return fmt.Errorf("event %d: %s counts no number", i, ev.Name)
+				}
+			}
+		case "M":
+			need("tid", ev.Tid != nil || ev.Name != "thread_name")
+			if name, ok := ev.Args["name"].(string); strings.HasSuffix(ev.Name, "_name") && (!ok || name == "") {
+				return fmt.Errorf("event %d: %s names nothing", i, ev.Name)
+			}
+		default:
+			return fmt.Errorf("event %d: unknown kind %q", i, ev.Ph)
+		}
+		if lacks != "" {
+			return fmt.Errorf("event %d, of kind %s: it lacks %s", i, ev.Ph, lacks)
+		}
+		if ev.Ph == "X" {
+			if *ev.Dur < 0 {
+				return fmt.Errorf("event %d: %s ends before it begins", i, ev.Name)
+			}
+			row := [2]float64{*ev.Pid, *ev.Tid}
+			rows[row] = append(rows[row], ev)
+		}
+	}
+	const slack = 0.0015 // for times that were rounded: a nanosecond, in microseconds
+	for _, list := range rows {
+		slices.SortStableFunc(list, func(a, b event) int { return cmp.Or(cmp.Compare(*a.Ts, *b.Ts), cmp.Compare(*b.Dur, *a.Dur)) })
+		var around []event
+		for _, ev := range list {
+			for len(around) > 0 && *around[len(around)-1].Ts+*around[len(around)-1].Dur <= *ev.Ts+slack {
+				around = around[:len(around)-1]
+			}
+			if n := len(around); n > 0 && *ev.Ts+*ev.Dur > *around[n-1].Ts+*around[n-1].Dur+slack {
+				return fmt.Errorf("in row %v, %s begins within %s and ends after it", *ev.Tid, ev.Name, around[n-1].Name)
+			}
+			around = append(around, ev)
+		}
+	}
+	return nil
 }
