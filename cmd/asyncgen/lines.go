@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/device/report"
@@ -38,10 +40,8 @@ func (e *env) findingsAt(ctx context.Context, name string, traces ...*trace.Trac
 		if i < 0 {
 			return nil
 		}
-		text := findings[i].Message
-		if where, first, _ := analysis.SplitPosn(findings[i].Posn); where != filepath.FromSlash(file) || first != line {
-			text = fmt.Sprintf("%s:%d: %s", filepath.Base(where), first, text)
-		}
+		where, first, _ := analysis.SplitPosn(findings[i].Posn)
+		text := fmt.Sprintf("%s:%d: %s", filepath.Base(where), first, strings.TrimSuffix(findings[i].Message, " ["+findings[i].Rule+"]"))
 		return []page.Finding{{Code: findings[i].Rule, Text: text}}
 	}
 }
@@ -104,6 +104,15 @@ func readReport(name string) (*report.Report, error) {
 func reportOf(t *trace.Trace) *report.Report {
 	r := &report.Report{}
 	at := map[report.Place]int{}
+	ran := make([][]time.Duration, len(t.Rows)) // when operations in each row began
+	for i := range t.Slices {
+		if s := &t.Slices[i]; s.Kind == trace.Op {
+			ran[s.Row] = append(ran[s.Row], s.Begin)
+		}
+	}
+	for _, begins := range ran {
+		slices.Sort(begins)
+	}
 	for i := range t.Slices {
 		s := &t.Slices[i]
 		if s.Kind == trace.Op {
@@ -113,7 +122,9 @@ func reportOf(t *trace.Trace) *report.Report {
 		if s.At != nil {
 			p.File, p.Line, p.Func = filepath.FromSlash(s.At.File), s.At.Line, s.At.Func
 		}
-		c := report.Counts{HelpNS: int64(s.End - s.Begin - s.Idle)}
+		first, _ := slices.BinarySearch(ran[s.Row], s.Begin)
+		end, _ := slices.BinarySearch(ran[s.Row], s.End)
+		c := report.Counts{Helps: int64(max(end-first, 0)), HelpNS: int64(s.End - s.Begin - s.Idle)}
 		if s.Kind == trace.Wait {
 			c.Waits, c.WaitNS = 1, int64(s.Idle)
 		} else {

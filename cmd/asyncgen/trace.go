@@ -175,6 +175,21 @@ func writeVerdict(out io.Writer, t *trace.Trace, p *page.Page) {
 	if n := len(v.Lines) - len(rows); n > 0 {
 		fmt.Fprintf(out, "and %d more lines, which the page has\n", n)
 	}
+	if p.Findings == nil {
+		return
+	}
+	said := map[page.Finding]bool{}
+	for _, line := range rows {
+		if line.At == nil {
+			continue
+		}
+		for _, f := range p.Findings(line.At.File, line.At.Line) {
+			if !said[f] {
+				said[f] = true
+				fmt.Fprintf(out, "\n%s: %s\n", f.Code, f.Text)
+			}
+		}
+	}
 }
 
 // shortNames returns names of the files of a trace that are paths from here, if the files are below this folder.

@@ -190,7 +190,7 @@ func main() {
 		last = stdout
 	}
 	stdout, stderr, code := asyncgen(t, "trace", "run.json")
-	if code != exitOK || stderr != "" || !regexp.MustCompile(`(?s)^.* in main\.go:26: seen \+= x\.Sum\(\)\.Item\(\) \(AT001\)\n.* 30  Item  AT001  main\.go:26 .* 20  Item  AT010  helper\.go:6 `).MatchString(stdout) {
+	if code != exitOK || stderr != "" || !regexp.MustCompile(`(?s)^.* in main\.go:26: seen \+= x\.Sum\(\)\.Item\(\) \(AT001\)\n.* 30  Item  AT001  main\.go:26 .* 20  Item  AT010  helper\.go:6 .*\nAT001: main\.go:26: blocking read .*\nAT010: main\.go:21: blocking call [^\[]*\n`).MatchString(stdout) {
 		t.Errorf("trace exits with %d and prints\n%s%s", code, stdout, stderr)
 	}
 	if stdout, _, _ := asyncgen(t, "trace", "-vet=false", "run.json"); strings.Contains(stdout, "AT0") {

@@ -531,7 +531,7 @@ function explain(code) {
 }
 
 // codes are those of what is found at a line, each once.
-const codes = p => [...new Map((H.Places[p].Found || []).map(found => [found.Code, found])).values()].flatMap((found, k) => k ? [", ", codeOf(found)] : [codeOf(found)]);
+const codes = p => [...new Map((H.Places[p].Found || []).map(found => [found.Code, found])).values()].map((found, k, all) => el("span", {className: "s"}, codeOf(found), k < all.length - 1 ? ", " : ""));
 
 // code is the text around a line.
 function code(p) {
@@ -661,7 +661,7 @@ function setRange(from, to) {
 function showLines() {
   const sums = H.Sides.map(() => 0), hasCodes = H.Codes.length > 0;
   for (const b of H.Blocked) sums[b.Side] += b.Time;
-  const heads = [["time", "n"], ["share", "n"], ["waits", "n"], ...withSides([["program", "s"]]), ["call"], ["line: its longest wait"], ...hasCodes ? [["found", "s"]] : []];
+  const heads = [["time", "n"], ["share", "n"], ["waits", "n"], ...withSides([["program", "s"]]), ["call"], ["line: its longest wait"], ...hasCodes ? [["found"]] : []];
   const rows = [...H.Blocked].sort((a, b) => b.Time - a.Time).map(b => [time(b.Time), percent(b.Time, sums[b.Side]), count(b.Waits),
     ...withSides([H.Sides[b.Side].Name]), b.Call, link(b.Longest, where(b.Place)), ...hasCodes ? [el("span", {}, ...codes(b.Place))] : []]);
   show("lines", el("h2", {}, "Blocked by source line"), rows.length ? table(heads, rows) : el("p", {}, "No call waited."));
