@@ -345,6 +345,7 @@ var mutants = []mutant{
 	{"releases are operations in the trace", "trace.go", "if r.isGate || r.isRelease() {", "if r.isGate {"},
 	{"a trace forgets what a device does when it has nothing to do", "trace.go", "w.busy = len(list) > 0", "_ = 0"},
 	{"a device computes two at once in the trace", "trace.go", "max(h.ev.Begin, w.last)", "h.ev.Begin"},
+	{"one goroutine enqueues all in the trace", "trace.go", "x.By = uint64(self())", "x.By = 1"},
 	{"stalls are waits in the trace", "stats.go", "e.noteWait(trace.Stall,", "e.noteWait(trace.Wait,"},
 }
 
