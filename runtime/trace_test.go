@@ -102,7 +102,8 @@ func TestTraceOfAProcess(t *testing.T) {
 }
 
 // TestTraceEventFormat holds a trace against the rules of the Trace Event Format, by which Perfetto and Chrome read it:
-// complete events with a process, a row and a duration, which nest within their row; names of rows; counters of numbers.
+// complete events with a process, a row and a duration, which nest within their row; names of rows; counters of
+// numbers.
 func TestTraceEventFormat(t *testing.T) {
 	sim, err := device.Open("sim:0")
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/device/report"
+	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/internal/trace"
 	"github.com/asyncgen/asyncgen/internal/trace/page"
 )
@@ -66,7 +67,7 @@ func waitingPackages(traces []*trace.Trace) []string {
 			if info, err := os.Stat(dir); err != nil || !info.IsDir() || moduleAround(dir) != module {
 				continue
 			}
-			if rel, err := filepath.Rel(here, dir); err == nil {
+			if rel, err := filepath.Rel(here, dir); err == nil && gen.NoPackage("./"+rel) == "" {
 				dirs["./"+filepath.ToSlash(rel)] = true
 			}
 		}
