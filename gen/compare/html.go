@@ -44,14 +44,30 @@ func (r *Result) Page() (*page.Page, error) {
 
 // picture shows the programs above each other.
 func (d *Device) picture() page.Picture {
-	pic := page.Picture{Name: d.title(), Lead: d.title() + ": identical output. "}
+	pic := page.Picture{Name: d.title()}
 	if len(d.Differences) > 0 {
 		pic.Lead = d.title() + ": DIFFERENT, the rewritten program does not do the same. As written: "
+	} else {
+		pic.Lead = d.title() + ": identical output" + d.gained() + ". "
 	}
 	for i, t := range d.traces {
 		pic.Sides = append(pic.Sides, page.Side{Name: []string{"as written", "rewritten"}[i], Trace: t})
 	}
 	return pic
+}
+
+// gained says how the times relate, in a few words: those by the clock of a model, or else the medians of the timed
+// runs. A run that is traced takes longer, and is only one.
+func (d *Device) gained() string {
+	was, is, of := d.Original.Time(), d.Rewritten.Time(), "median of "+plural(len(d.Original.Times), "run")
+	if d.Virtual && len(d.traces) == 2 {
+		v, w := d.traces[0].Verdict(), d.traces[1].Verdict()
+		was, is, of = v.End-v.Begin, w.End-w.Begin, "by the clock of the model"
+	}
+	if ratio := speed(was, is); ratio != "" {
+		return fmt.Sprintf(", %s (%s)", ratio, of)
+	}
+	return ""
 }
 
 // remarksAt are the generator's remarks on a line.

@@ -236,13 +236,17 @@ func TestTraces(t *testing.T) {
 		}
 	}
 	pic := p.Pictures[0]
-	if len(p.Pictures) != 1 || pic.Name != "cpu" || pic.Lead != "cpu: identical output. " || len(pic.Sides) != 2 {
+	if len(p.Pictures) != 1 || pic.Name != "cpu" || !regexp.MustCompile(`^cpu: identical output, \d+\.\d\dx as \w+ \(median of 2 runs\)\. $`).MatchString(pic.Lead) || len(pic.Sides) != 2 {
 		t.Fatalf("%+v", p.Pictures)
 	}
 	for i, want := range []time.Duration{3 * time.Millisecond, time.Millisecond} {
 		if v := pic.Sides[i].Trace.Verdict(); v.End-v.Begin != want || v.Total != want/2 || v.Lines[0].At.Line != 41 {
 			t.Errorf("%s: %+v", pic.Sides[i].Name, v)
 		}
+	}
+	d.Virtual = true
+	if got, want := d.gained(), ", 3.00x as fast (by the clock of the model)"; got != want {
+		t.Errorf("in virtual time it gained %q, want %q", got, want)
 	}
 	if left, err := filepath.Glob(filepath.Join(r.temp, "trace*")); err != nil || len(left) > 0 {
 		t.Errorf("the traces are left: %v, %v", left, err)

@@ -120,15 +120,8 @@ func (v Verdict) top(n Naming) string {
 func Compared(written, rewritten Verdict, n Naming) string {
 	brief := Naming{Short: n.Short, Source: func(string) []string { return nil }}
 	was, is := written.End-written.Begin, rewritten.End-rewritten.Begin
-	text := fmt.Sprintf("As written %s, %s blocked%s. Rewritten %s, %s blocked%s.", Time(was), Percent(written.LongestFor, was), written.top(n),
+	return fmt.Sprintf("Traced as written: %s, %s blocked%s. Rewritten: %s, %s blocked%s.", Time(was), Percent(written.LongestFor, was), written.top(n),
 		Time(is), Percent(rewritten.LongestFor, is), rewritten.top(brief))
-	switch {
-	case was <= 0 || is <= 0:
-		return text
-	case is > was:
-		return fmt.Sprintf("%.2fx as long. ", float64(is)/float64(was)) + text
-	}
-	return fmt.Sprintf("%.2fx as fast. ", float64(was)/float64(is)) + text
 }
 
 // show names a line of the program, with its text and what the tools say about it, if that is known.

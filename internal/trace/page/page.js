@@ -531,7 +531,7 @@ function explain(code) {
 }
 
 // codes are those of what is found at a line, each once.
-const codes = p => [...new Map((H.Places[p].Found || []).map(found => [found.Code, found])).values()].map((found, k, all) => el("span", {className: "s"}, codeOf(found), k < all.length - 1 ? ", " : ""));
+const codes = p => [...new Map((H.Places[p].Found || []).map(found => [found.Code, found])).values()].flatMap((found, k, all) => [el("span", {className: "s"}, codeOf(found), k < all.length - 1 ? "," : ""), " "]);
 
 // code is the text around a line.
 function code(p) {

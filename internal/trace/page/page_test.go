@@ -479,8 +479,8 @@ func TestBoth(t *testing.T) {
 		t.Fatalf("the page has other data than that of two pictures:\n%.3000s", page)
 	}
 	h, c := decode(t, m[1]+`0" data-name="`+m[2]+m[3])
-	if want := "Identical. 2.00x as fast. As written 95.0 µs, 65 % blocked; 100 % of that in train.go:3: total += x.Sum().Item() // </script> (AT001, AG102). " +
-		"Rewritten 47.5 µs, 33 % blocked; 100 % of that in train.go:3."; h.Verdict != want {
+	if want := "Identical. Traced as written: 95.0 µs, 65 % blocked; 100 % of that in train.go:3: total += x.Sum().Item() // </script> (AT001, AG102). " +
+		"Rewritten: 47.5 µs, 33 % blocked; 100 % of that in train.go:3."; h.Verdict != want {
 		t.Errorf("the verdict is\n%s\nwant\n%s", h.Verdict, want)
 	}
 	if got := fmt.Sprint(c[by]); got != "[0 0 1 0 0 5 3 0]" {
@@ -507,7 +507,7 @@ func TestBrowserBoth(t *testing.T) {
 	b := start(t)
 	b.openText(writePage(t, pair()))
 	has := b.has
-	has("verdict", `$("verdict").textContent + document.title`, "Identical. 2.00x as fast. As written 95.0 µs", "both")
+	has("verdict", `$("verdict").textContent + document.title`, "Identical. Traced as written: 95.0 µs", "both")
 	has("about", `$("about").textContent`, "as written, go1.26: 95.0 µs, 3 operations, 1 waits. rewritten, go1.26: 47.5 µs, 3 operations, 1 waits.")
 	has("headings", `H.Sides.map(side => side.title).join()`, "as written: 95.0 µs, 65 % blocked,rewritten: 47.5 µs, 33 % blocked")
 	has("lines", `$("lines").innerText`, "62.0 µs\t100 %\t1\tas written\tItem\ttrain.go:3\tAT001, AG102", "15.5 µs\t100 %\t1\trewritten\tItem\ttrain.go:3\tAT001, AG102")

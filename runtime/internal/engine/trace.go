@@ -40,7 +40,8 @@ const rowOfDevice = 1 << 30
 
 // Trace writes what the engine does from now on to w, in the format of package trace, until stop is called. It fails
 // while there is another trace. stop returns the first error of w. Without stop, the end of the trace may be missing:
-// what happened after the last wait of the program, and in the millisecond before that wait ended.
+// what happened after the last wait of the program and, but by the clock of a model, in the millisecond before that
+// wait ended.
 //
 // Times are those of the clock of a model, if a device has one.
 func (e *Engine) Trace(w io.Writer) (stop func() error, err error) {
@@ -216,7 +217,11 @@ func (e *Engine) noteWait(kind trace.Kind, name string, pc uintptr, took time.Du
 	}
 	end := e.now()
 	t.Add(&trace.Event{Kind: kind, Name: name, Row: uint64(self()), Begin: end - took, End: end, PC: pc, Idle: h.idle, ID: id}, e.inFlight.Load())
-	if kind == trace.Wait {
+	switch {
+	case kind != trace.Wait:
+	case e.virtual.Load() != nil:
+		t.Flush() // it takes no time by that clock, by which much may happen until the next write of Pass
+	default:
 		t.Pass()
 	}
 }
