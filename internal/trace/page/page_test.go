@@ -564,6 +564,7 @@ func million() *trace.Trace {
 	for row := range 4 {
 		tr.Rows = append(tr.Rows, trace.Row{ID: uint64(row), Name: fmt.Sprint("worker ", row), Kind: trace.Worker})
 	}
+	tr.Rows = append(tr.Rows, trace.Row{ID: 4, Name: "goroutine 4"})
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var places []*trace.Place
 	for i := range 100 {
@@ -573,7 +574,7 @@ func million() *trace.Trace {
 		begin := time.Duration(i)*2500 + time.Duration(rnd.IntN(1000))
 		tr.Slices = append(tr.Slices, trace.Slice{
 			Kind: trace.Op, Row: i % 4, Begin: begin, End: begin + time.Duration(1000+rnd.IntN(7000)), Enqueued: begin - time.Duration(rnd.IntN(100000)),
-			Name: fmt.Sprint("operation ", rnd.IntN(40)), At: places[rnd.IntN(100)], ID: trace.ID{Stream: 1, Seq: uint64(i + 1)},
+			By: 5, Name: fmt.Sprint("operation ", rnd.IntN(40)), At: places[rnd.IntN(100)], ID: trace.ID{Stream: 1, Seq: uint64(i + 1)},
 			Reads:  [trace.MaxReads]trace.ID{{Stream: 1, Seq: uint64(max(1, i-rnd.IntN(8)))}},
 			Result: fmt.Sprintf("float32[%d 10]", rnd.IntN(64)), Bytes: rnd.Int64N(1e6)})
 		if i%8 == 0 {
