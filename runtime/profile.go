@@ -4,7 +4,9 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
+	"path"
 	"time"
 
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
@@ -13,12 +15,14 @@ import (
 // WriteMemoryProfile writes which lines of the program have made the results whose memory is in use, how many and how
 // many bytes, on all devices, for go tool pprof:
 //
-//	go tool pprof -top -lines FILE
+//	go tool pprof -top FILE
 //
-// The line of a result is that of the operation that was given its memory. In use is what operations have written, also
-// what is dropped and the collector has not found yet: a call of runtime.GC before leaves out most of that. On the CPU,
-// results below some KiB are not counted; they are in the heap profile, like other values of the program.
-// WriteMemoryProfile does not wait for operations. Samples have the label "device".
+// Each line is shown as if it were a function, "train.go:31", that the function around it calls. So tables and graphs,
+// which are about functions, have the lines as well. The line of a result is that of the operation that was given its
+// memory. In use is what operations have written, also what is dropped and the collector has not found yet: a call of
+// runtime.GC before leaves out most of that. On the CPU, results below some KiB are not counted; they are in the heap
+// profile, like other values of the program. WriteMemoryProfile does not wait for operations. Samples have the label
+// "device".
 //
 //asyncgen:api poll
 func WriteMemoryProfile(w io.Writer) error {
@@ -60,29 +64,38 @@ func memoryProfile(holders []engine.Holder, at time.Time) []byte {
 	}
 	kind(1, "inuse_objects", "count")
 	kind(1, "inuse_space", "bytes")
-	for i, h := range holders {
-		id := uint64(i + 1) // of a location with a line and a function
-		if h.Func == "" {
-			h.Func = "elsewhere"
-		}
-		var sample, label, line, location, function message
-		sample.uint(1, id)
+	functions := uint64(0)
+	// inLine adds a line of a location, in a function of its own.
+	inLine := func(location *message, name string, h *engine.Holder) {
+		functions++
+		var line, function message
+		line.uint(1, functions)
+		line.uint(2, uint64(h.Line))
+		location.bytes(4, line)
+		function.uint(1, functions)
+		function.uint(2, text(name))
+		function.uint(3, text(name))
+		function.uint(4, text(h.File))
+		p.bytes(5, function)
+	}
+	for i := range holders {
+		h := &holders[i]
+		var sample, label, location message
+		sample.uint(1, uint64(i+1))
 		sample.uint(2, uint64(h.Blocks))
 		sample.uint(2, uint64(h.Bytes))
 		label.uint(1, text("device"))
 		label.uint(2, text(h.Device.Name()))
 		sample.bytes(3, label)
 		p.bytes(2, sample)
-		line.uint(1, id)
-		line.uint(2, uint64(h.Line))
-		location.uint(1, id)
-		location.bytes(4, line)
+		location.uint(1, uint64(i+1))
+		if h.File == "" {
+			inLine(&location, "elsewhere", h)
+		} else {
+			inLine(&location, fmt.Sprintf("%s:%d", path.Base(h.File), h.Line), h)
+			inLine(&location, h.Func, h)
+		}
 		p.bytes(4, location)
-		function.uint(1, id)
-		function.uint(2, text(h.Func))
-		function.uint(3, text(h.Func))
-		function.uint(4, text(h.File))
-		p.bytes(5, function)
 	}
 	p.uint(9, uint64(at.UnixNano()))
 	kind(11, "space", "bytes")

@@ -51,9 +51,9 @@ func TestWriteMemoryProfile(t *testing.T) {
 		flags []string
 		want  []string
 	}{
-		{[]string{"-top", "-lines"}, []string{"^Type: inuse_space", `\n +3MB .*\.TestWriteMemoryProfile .*profile_test\.go:23\n`}},
-		{[]string{"-top", "-lines", "-sample_index=inuse_objects", "-tagfocus=device=^cpu$"}, []string{"^Type: inuse_objects", `\n +3 .*profile_test\.go:23\n`}},
-		{[]string{"-list=TestWriteMemoryProfile", "-tagfocus=device=^sim:0$"}, []string{`\n +3MB +3MB +25:.*\.To\(sim\)`}},
+		{[]string{"-top"}, []string{"^Type: inuse_space", `\n +3MB .* profile_test\.go:23( \(inline\))?\n`, `\n +0 .*\.TestWriteMemoryProfile\n`}},
+		{[]string{"-top", "-sample_index=inuse_objects", "-tagfocus=device=^cpu$"}, []string{"^Type: inuse_objects", `\n +3 .* profile_test\.go:23`}},
+		{[]string{"-list=TestWriteMemoryProfile", "-tagfocus=device=^sim:0$"}, []string{`\n +\. +3MB +25:.*\.To\(sim\)`}},
 	} {
 		got := pprof(c.flags...)
 		for _, want := range c.want {
