@@ -80,6 +80,9 @@ func traceCommand(ctx context.Context, e *env, args []string) int {
 		}
 		return exitOK
 	}
+	if err := mayReplace(*out, page.First, "page"); err != nil { // before vet, which takes long
+		return e.trouble("trace: %s", tensorapi.Visible(err.Error()))
+	}
 	p := &page.Page{Pictures: []page.Picture{{Sides: []page.Side{{Trace: t}}}}, Source: sources(), Explain: explained}
 	if *findings {
 		p.Findings = e.findingsAt(ctx, "trace", t)
