@@ -22,19 +22,16 @@ type Span struct {
 
 // ParseSpan reads a span: "4.2ms-4.4ms", "train.go:30" or "train.go:27-30".
 func ParseSpan(text string) (s Span, err error) {
-	file, rest, isLine := strings.Cut(text, ":")
-	if !isLine {
-		rest = file
-	}
-	first, last, isRange := strings.Cut(rest, "-")
+	colon := strings.LastIndexByte(text, ':') // of several, one may belong to a path
+	first, last, isRange := strings.Cut(text[colon+1:], "-")
 	if !isRange {
 		last = first
 	}
-	if isLine {
+	if colon >= 0 {
 		var err2 error
-		s.File = file
+		s.File = text[:colon]
 		s.First, err = strconv.Atoi(first)
-		if s.Last, err2 = strconv.Atoi(last); err == nil && err2 == nil && file != "" && 0 < s.First && s.First <= s.Last {
+		if s.Last, err2 = strconv.Atoi(last); err == nil && err2 == nil && s.File != "" && 0 < s.First && s.First <= s.Last {
 			return s, nil
 		}
 	} else if isRange {

@@ -14,6 +14,7 @@ func TestParseSpan(t *testing.T) {
 		"0s-1us":         "{0s 1µs  0 0}",
 		"train.go:30":    "{0s 0s train.go 30 30}",
 		"a/train.go:2-9": "{0s 0s a/train.go 2 9}",
+		"C:/a-b/x.go:7":  "{0s 0s C:/a-b/x.go 7 7}",
 	} {
 		if got, err := ParseSpan(text); err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%q is %v, %v, want %s", text, got, err, want)
