@@ -32,9 +32,8 @@ gen/overlay/command.go exec.CommandContext        go: what run, build and test a
 analysis/baseline.go os.CreateTemp                beside the baseline, then renamed: a link is replaced, not followed
 analysis/baseline.go os.Rename                    over a baseline, or nothing
 analysis/unit.go os.WriteFile                     where go vet wants what it asked for
-cmd/asyncgen/compare.go os.Create                 -html
 cmd/asyncgen/doctor.go os.MkdirTemp               a new folder
-cmd/asyncgen/trace.go os.Create                   -o: a page of a trace, an empty or a new file
+cmd/asyncgen/trace.go os.Create                   -o, -dot, -svg, compare -html: a page, a graph, an empty or a new file
 cmd/asyncgen/vet.go os.OpenFile                   -sarif: a file of SARIF, an empty or a new one
 device/fault/env.go os.OpenFile                   ASYNCGEN_FAULT, for tests: one write a line, at the end
 device/opencl/cache.go os.Chtimes                 what usable lets pass

@@ -84,7 +84,7 @@ func (st *stream) alloc(bytes int64) (*device.Buffer, error) {
 			return buf, nil
 		}
 	}
-	return nil, &outOfMemory{err, holdersText(st.backend)}
+	return nil, &outOfMemory{err, holdersText(memory)}
 }
 
 // A block is memory that has to be given back, once: by a Release or by the collector, whichever comes first.
@@ -178,24 +178,32 @@ type Holder struct {
 }
 
 // Holders returns the lines of the program that have made what is in use on the devices, those with the most bytes of a
-// device first. It looks at every block, and costs nothing before it is called.
+// device first. Of devices that share their memory, it is that of the first. Holders looks at every block, and costs
+// nothing before it is called.
 func (e *Engine) Holders() []Holder {
 	var all []Holder
+	seen := map[*device.Allocator]bool{}
 	for _, st := range e.allStreams() {
-		if st.backend != nil && device.MemoryOf(st.backend) != nil {
-			for _, h := range holdersOf(st.backend) {
-				h.Device = st.dev
-				all = append(all, h)
-			}
+		if st.backend == nil {
+			continue // staging memory
+		}
+		memory := device.MemoryOf(st.backend)
+		if memory == nil || seen[memory] {
+			continue
+		}
+		seen[memory] = true
+		for _, h := range holdersOf(memory) {
+			h.Device = st.dev
+			all = append(all, h)
 		}
 	}
 	return all
 }
 
 // holdersOf returns the holders of a device's memory.
-func holdersOf(b device.Backend) []Holder {
+func holdersOf(memory *device.Allocator) []Holder {
 	var lines []Holder
-	for _, h := range device.MemoryOf(b).Holders() {
+	for _, h := range memory.Holders() {
 		at := siteOf(h.Tag)
 		if at == nil {
 			at = &site{}
@@ -214,9 +222,9 @@ func holdersOf(b device.Backend) []Holder {
 }
 
 // holdersText returns a table of the holders of a device's memory.
-func holdersText(b device.Backend) string {
+func holdersText(memory *device.Allocator) string {
 	var text strings.Builder
-	lines := holdersOf(b)
+	lines := holdersOf(memory)
 	for i, l := range lines {
 		if i == maxHolders {
 			fmt.Fprintf(&text, "\n\tand %d more lines", len(lines)-i)
