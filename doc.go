@@ -87,6 +87,7 @@
 //	gen/rewrite/numbers      functions restated in numbers that stay on the device
 //	gen/rewrite/rows         rows of tensors that are read and computed together
 //	gen/rewrite/past         proofs that loops may run past their end until it is known
+//	gen/rewrite/fuse         operations that are computed in one pass
 //	gen/rewrite/naming       names for what a plan declares
 //	gen/rewrite              the rewrites, in order
 //	gen/internal/verify      original and generated functions, executed on terms and compared

@@ -103,10 +103,11 @@ gen/internal/emit: gen/internal/load gen/internal/plan golang.org/x/tools/... an
 # Stages of their own are below the planner, which calls them. They look at functions only.
 gen/rewrite/plain:   gen/internal/load gen/internal/plan gen/internal/syntax
 gen/rewrite/rows:    gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
+gen/rewrite/fuse:    gen/internal/load gen/internal/plan golang.org/x/tools/... analysis/tensorapi
 gen/rewrite/naming:  gen/internal/load gen/internal/plan gen/internal/syntax analysis/tensorapi
 gen/rewrite/numbers: gen/internal/load gen/internal/plan gen/internal/syntax golang.org/x/tools/... analysis/tensorapi
 gen/rewrite/past:    gen/internal/plan gen/internal/syntax analysis/tensorapi
-gen/rewrite:       gen/internal/load gen/internal/plan gen/internal/syntax gen/rewrite/plain gen/rewrite/numbers gen/rewrite/rows gen/rewrite/past gen/rewrite/naming golang.org/x/tools/... analysis/tensorapi
+gen/rewrite:       gen/internal/load gen/internal/plan gen/internal/syntax gen/rewrite/plain gen/rewrite/numbers gen/rewrite/rows gen/rewrite/past gen/rewrite/fuse gen/rewrite/naming golang.org/x/tools/... analysis/tensorapi
 gen/internal/verify: gen/internal/facts gen/internal/load golang.org/x/tools/... analysis/tensorapi
 gen:               gen/internal/load gen/internal/plan gen/internal/emit gen/internal/verify gen/rewrite analysis/blocking analysis/tensorapi golang.org/x/tools/...
 # What tests of the generator share, with the tests of its golden files.

@@ -68,7 +68,8 @@
 //
 // Stages that stand alone are packages below this one. While a function is planned, rows takes rows of tensors
 // together, and past proves that loops may run past their end. When it is, naming gives the names. If reads still
-// wait, plain and then numbers write the function in another form, and that is planned from the start.
+// wait, plain and then numbers write the function in another form, and that is planned from the start. At last fuse
+// marks operations that are computed in one pass, and the function is planned once more.
 //
 // # What attempts share
 //

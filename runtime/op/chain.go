@@ -40,8 +40,8 @@ func (c *Chain) Add(k *device.Kernel, l Link) int8 {
 }
 
 // Kernel returns a kernel that has the bits of the links done one after the other. Chains with the same links have the
-// same kernel. It returns nil if there are so many kernels of chains that the program seems to need a new one each time:
-// kernels are never freed.
+// same kernel. Kernels are never freed. So Kernel returns nil if there are very many kernels of chains: the program
+// seems to need a new one each time.
 func (c *Chain) Kernel() *device.Kernel {
 	if c.isWhole() {
 		return c.kernels[0]

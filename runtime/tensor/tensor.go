@@ -34,8 +34,9 @@
 //
 // # In one pass
 //
-// An operation reads its operands from memory and writes its result there. [Fuse] makes one operation of a chain of
-// elementwise operations, which reads and writes only once. It has the same bits, and a gradient.
+// An operation reads its operands from memory and writes its result there. From [Tensor.Lazy] to [Tensor.Eager],
+// elementwise operations are computed together, and read and write only once, with the same bits and gradients. [Fuse]
+// makes one operation of such a chain for good.
 //
 // # Several devices
 //
