@@ -2,6 +2,7 @@ package device
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
@@ -218,6 +219,23 @@ func (a *Args) LeastIndex() int64 {
 		return 0
 	}
 	return -int64(a.Ints[0])
+}
+
+// Clone returns a copy of a that shares no memory with it; nil for nil.
+func (a *Args) Clone() *Args {
+	if a == nil {
+		return nil
+	}
+	c := *a
+	c.Shape, c.Ints, c.Parts = slices.Clone(a.Shape), slices.Clone(a.Ints), slices.Clone(a.Parts)
+	for i, s := range a.Strides {
+		c.Strides[i] = slices.Clone(s)
+	}
+	if a.Window != nil {
+		w := *a.Window
+		c.Window = &w
+	}
+	return &c
 }
 
 // A Part is an input of Concat. There may be any number of parts.

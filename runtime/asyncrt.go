@@ -109,6 +109,12 @@ func Dead(ts ...*tensor.Tensor) { tensor.Dead(ts...) }
 //asyncgen:api call 0 once
 func Bulk(f func()) { engine.Default().Bulk(f) }
 
+// Capture returns f in a form that computes the same faster when it is called again: see [tensor.Capture].
+//
+//asyncgen:api pure
+//go:noinline
+func Capture(f func(in ...*tensor.Tensor) []*tensor.Tensor) *tensor.Captured { return tensor.Capture(f) }
+
 // SetLimit bounds the bytes that operations in flight write: those that are enqueued and have not finished. An
 // operation that would exceed the bound waits until others have finished. 0 means no bound. The initial bound is a
 // fraction of the memory that the process may have, or what ASYNCGEN_LIMIT says. The bound also limits what a

@@ -62,6 +62,7 @@ const (
 	MistakeNoBuffer    = "buffer has no value yet: layers give theirs a value at their first Forward"
 	MistakeFrozen      = "its value is frozen"
 	MistakeDead        = "used after the program declared it dead"
+	MistakeCapture     = "can't be captured"
 	MistakeRow         = "not of a row in VMap"
 	MistakeRowEnded    = "the row of a VMap that has returned, or was declared dead"
 )

@@ -50,7 +50,10 @@ func NewBuffer(t *Tensor) *Buffer {
 // IsSet reports whether the Buffer has a value.
 //
 //asyncgen:api value
-func (b *Buffer) IsSet() bool { return b.value != nil }
+func (b *Buffer) IsSet() bool {
+	see(b)
+	return b.value != nil
+}
 
 // IsFrozen reports whether the Buffer can't be Set: see [Buffer.Frozen].
 //
@@ -61,6 +64,7 @@ func (b *Buffer) IsFrozen() bool { return b.frozen }
 //
 //asyncgen:api value
 func (b *Buffer) Value() *Tensor {
+	see(b)
 	if b.value == nil {
 		wrong("Value", op.MistakeNoBuffer)
 	}
@@ -89,13 +93,17 @@ func (b *Buffer) Set(t *Tensor) {
 // Clone returns a new Buffer that holds b's present value, if b has one.
 //
 //asyncgen:api value
-func (b *Buffer) Clone() *Buffer { return &Buffer{value: b.value.another()} }
+func (b *Buffer) Clone() *Buffer {
+	refuseCapture("Clone of a Buffer")
+	return &Buffer{value: b.value.another()}
+}
 
 // Frozen returns a new Buffer that holds b's present value and can't be Set. Any number of goroutines may use it, even
 // while b changes. Frozen panics if b has no value.
 //
 //asyncgen:api value
 func (b *Buffer) Frozen() *Buffer {
+	refuseCapture("Frozen of a Buffer")
 	if b.value == nil {
 		wrong("Frozen", op.MistakeNoBuffer)
 	}
@@ -119,6 +127,7 @@ type kept struct {
 //
 //asyncgen:api value 0
 func Snapshot(cells ...Cell) State {
+	refuseCapture("Snapshot")
 	s := State{make([]kept, len(cells))}
 	for i, c := range cells {
 		k := kept{cell: c}
@@ -145,6 +154,7 @@ func Snapshot(cells ...Cell) State {
 //
 //asyncgen:api mutate
 func (s State) Restore() {
+	refuseCapture("Restore")
 	for _, t := range s.Tensors() {
 		if t != nil {
 			t.mustLive("Restore")
@@ -207,6 +217,9 @@ func (s State) Tensors() []*Tensor {
 //
 //asyncgen:api mutate 0
 func Changing(c Cell) {
+	if r := recording(); r != nil {
+		r.changing(c)
+	}
 	if g := engine.Default().Changing(c); g != nil {
 		g.Save(c, saved{Snapshot(c)})
 	}

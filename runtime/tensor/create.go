@@ -49,6 +49,7 @@ func FromOn[T Source](dev device.Device, data []T, shape ...int) *Tensor {
 //asyncgen:api host
 //go:noinline
 func TryFrom[T Source](data []T, shape ...int) (*Tensor, error) {
+	refuseCapture("TryFrom")
 	shape, m := shapeOf("TryFrom", data, dtypeFrom[T](), shape)
 	if m != nil {
 		return nil, m
@@ -75,6 +76,7 @@ func OfOn[T device.Element](dev device.Device, data []T, shape ...int) *Tensor {
 }
 
 func of[T device.Element](name string, dev device.Device, data []T, shape []int) *Tensor {
+	refuseCapture(name)
 	s, m := shapeOf(name, data, device.DTypeOf[T](), shape)
 	if m != nil {
 		panic(m)
@@ -88,6 +90,7 @@ func of[T device.Element](name string, dev device.Device, data []T, shape []int)
 //asyncgen:api host
 //go:noinline
 func Adopt[T device.Element](dev device.Device, data []T, shape ...int) *Tensor {
+	refuseCapture("Adopt")
 	s, m := shapeOf("Adopt", data, device.DTypeOf[T](), shape)
 	if m != nil {
 		panic(m)
@@ -96,6 +99,7 @@ func Adopt[T device.Element](dev device.Device, data []T, shape ...int) *Tensor 
 }
 
 func from[T Source](name string, dev device.Device, data []T, shape []int) *Tensor {
+	refuseCapture(name)
 	s, m := shapeOf(name, data, dtypeFrom[T](), shape)
 	if m != nil {
 		panic(m)
@@ -221,7 +225,11 @@ func upload[T device.Element](dev device.Device, data []T, shape device.Shape) *
 		b = device.HostBuffer(b.Bytes)
 		copy(device.Slice[T](b, 0, size), data)
 	}
-	return &Tensor{storage: eng().FromHost(dev.Or(), b), shape: shape, size: len(data), dtype: device.DTypeOf[T]()}
+	s := eng().FromHost(dev.Or(), b)
+	if c := eng().Capturing(); c != nil {
+		c.Constant(s) // the library computes it from shapes and the like: From and its kind refuse
+	}
+	return &Tensor{storage: s, shape: shape, size: len(data), dtype: device.DTypeOf[T]()}
 }
 
 // A Maker makes tensors on one device, with one element type.
@@ -452,6 +460,7 @@ func Linspace(lo, hi float64, n int) *Tensor { return here().Linspace(lo, hi, n)
 //asyncgen:api host
 //go:noinline
 func FromDense(m mat.Matrix) *Tensor {
+	refuseCapture("FromDense")
 	rows, cols := m.Dims()
 	data := make([]float64, 0, rows*cols)
 	for i := range rows {

@@ -14,7 +14,8 @@ import (
 type Fused struct {
 	def, sum *op.Def // sum: nil if there are constants
 	scalars  [2]float64
-	given    bool // With has given the constants
+	given    bool              // With has given the constants
+	live     func() [2]float64 // WithFunc has given them; nil: it has not
 }
 
 // Fuse returns an elementwise operation of 1 to 3 operands. It computes f of their elements in one command. Written
@@ -95,6 +96,20 @@ func (f *Fused) With(scalars ...float64) *Fused {
 	return g
 }
 
+// WithFunc is With of the constants that scalars returns, which differ from call to call: the rate of an optimiser, or
+// what depends on its number of steps. A step that is captured ([Captured]) asks for them in each run, where With would
+// give it those of the capture for ever. The result of Of is not tracked, and there is no Sum.
+//
+//asyncgen:api call 0 once
+func (f *Fused) WithFunc(scalars func() []float64) *Fused {
+	g := f.With(scalars()...)
+	g.live = func() (c [2]float64) {
+		copy(c[:], scalars())
+		return c
+	}
+	return g
+}
+
 // Of enqueues the operation on its operands, element by element, with broadcasting. It panics with a [*Mistake]
 // if f takes another number of operands, if it takes constants and has none, if the operands differ in element
 // type or device, if they are no floating-point numbers, or if they can't be broadcast.
@@ -102,7 +117,29 @@ func (f *Fused) With(scalars ...float64) *Fused {
 //asyncgen:api op
 //go:noinline
 func (f *Fused) Of(x ...*Tensor) *Tensor {
-	return elementwise(f.def, f.scalars, f.operands(x), true)
+	in := f.operands(x)
+	y := elementwise(f.def, f.scalars, in, f.live == nil)
+	if f.live != nil {
+		f.enliven(x[len(x)-1])
+	}
+	return y
+}
+
+// enliven has a step that is captured ask for the constants of the operation that was enqueued last in each run. x is
+// its last operand.
+func (f *Fused) enliven(x *Tensor) {
+	c := eng().Capturing()
+	if c == nil {
+		return
+	}
+	like := []*Tensor{{shape: x.Shape(), dtype: x.dtype}}
+	c.Live(func() (imm [2]uint64) {
+		scalars := f.live()
+		for i := range f.def.Scalars {
+			imm[i] = immediate(f.def, scalars[i], like)
+		}
+		return imm
+	})
 }
 
 // operands returns x as an array. It panics unless f takes that many operands and has its constants.
@@ -145,6 +182,9 @@ func (f *Fused) Mean(axes []int, x ...*Tensor) *Tensor {
 // add returns the sums, the shape of the elements that are added up, and the axes.
 func (f *Fused) add(axes []int, x []*Tensor) (sum *Tensor, shape device.Shape, list []int) {
 	in, name := f.operands(x), f.def.Name
+	if f.live != nil {
+		wrong(name, op.MistakeOperands+": no sum takes constants of WithFunc", x...)
+	}
 	for i, t := range x {
 		if t == nil {
 			wrong(name, op.MistakeNil)

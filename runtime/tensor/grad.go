@@ -53,12 +53,16 @@ func (p *Param) IsFrozen() bool { return p.frozen }
 // IsSet reports whether the Param has a value.
 //
 //asyncgen:api value
-func (p *Param) IsSet() bool { return p.value != nil }
+func (p *Param) IsSet() bool {
+	see(p)
+	return p.value != nil
+}
 
 // Value returns the tensor that the Param holds now, tracked. It panics if there is none.
 //
 //asyncgen:api value
 func (p *Param) Value() *Tensor {
+	see(p)
 	if p.value == nil {
 		wrong("Value", op.MistakeNoParameter)
 	}
@@ -106,6 +110,7 @@ func (p *Param) leaf() tape.Leaf {
 //
 //asyncgen:api value
 func (p *Param) Clone() *Param {
+	refuseCapture("Clone of a Param")
 	c := LazyParam(p.awaits...)
 	if p.value != nil {
 		c.hold(p.value)
@@ -118,6 +123,7 @@ func (p *Param) Clone() *Param {
 //
 //asyncgen:api value
 func (p *Param) Frozen() *Param {
+	refuseCapture("Frozen of a Param")
 	if p.value == nil {
 		wrong("Frozen", op.MistakeNoParameter)
 	}
@@ -128,7 +134,10 @@ func (p *Param) Frozen() *Param {
 // ZeroGrad, or nil if there was none. It does not wait.
 //
 //asyncgen:api value
-func (p *Param) Grad() *Tensor { return p.grad.another() }
+func (p *Param) Grad() *Tensor {
+	seeGrad(p)
+	return p.grad.another()
+}
 
 // SetGrad replaces the gradient by the elements of g, which are not tracked from then on: a gradient that was clipped,
 // or computed in another way. A later Backward adds to them. It panics if p has no value or is frozen, or if g differs
@@ -146,6 +155,8 @@ func (p *Param) SetGrad(g *Tensor) {
 		wrong("SetGrad", op.MistakeFrozen, g)
 	}
 	g.mustLive("SetGrad")
+	seeGrad(p)
+	see(p)
 	switch v := p.value; {
 	case g.dtype != v.dtype:
 		wrong("SetGrad", op.MistakeDTypes, v, g)
@@ -165,6 +176,7 @@ func (p *Param) SetGrad(g *Tensor) {
 //
 //asyncgen:api mutate
 func (p *Param) ZeroGrad() {
+	seeGrad(p)
 	if old := p.grad; old != nil { // a frozen Param has none, and is not written to
 		Changing(p)
 		p.grad = nil
@@ -180,6 +192,7 @@ func (l leaf) Accumulate(g op.Value) { l.p.addGrad(g.(*Tensor)) }
 // addGrad adds g to the gradient of p. It panics if that is of a value with another shape, as an addition would
 // broadcast them.
 func (p *Param) addGrad(g *Tensor) {
+	seeGrad(p)
 	old := p.grad
 	if old != nil && !slices.Equal(old.shape, g.shape) {
 		wrong("Backward", op.MistakeShapes+": ZeroGrad comes after a Set with another shape", old, g)

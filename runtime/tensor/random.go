@@ -46,6 +46,7 @@ func (g *Generator) Cells() []Cell { return []Cell{g} }
 //
 //asyncgen:api mutate none
 func Seed(seed uint64) {
+	refuseCapture("Seed")
 	Changing(defaultGenerator)
 	defaultGenerator.restore(seed, 0)
 }
@@ -70,6 +71,7 @@ func (g *Generator) advance(n int) (key, pos uint64) {
 //
 //asyncgen:api value
 func (g *Generator) Value() *Tensor {
+	refuseCapture("Value of a Generator")
 	key, pos := g.advance(0)
 	return upload(device.CPU(), []int64{int64(key), int64(pos)}, device.Shape{2})
 }
@@ -193,7 +195,20 @@ func (m Maker) draw(g *Generator, name string, d *op.Def, shape []int) *Tensor {
 	}
 	Changing(g)
 	a.Key, a.Pos = g.advance(a.Shape.Size())
-	return m.convert(create(d, a, m.dev))
+	return m.convert(g.drawn(create(d, a, m.dev)))
+}
+
+// drawn returns t, which was drawn from g. A step that is captured draws anew in each run.
+func (g *Generator) drawn(t *Tensor) *Tensor {
+	if c := eng().Capturing(); c != nil {
+		n := t.size
+		c.Live(func() [2]uint64 {
+			Changing(g)
+			key, pos := g.advance(n)
+			return [2]uint64{key, pos}
+		})
+	}
+	return t
 }
 
 func (m Maker) uniform(g *Generator, lo, hi float64, shape []int) *Tensor {
@@ -213,5 +228,5 @@ func (m Maker) ints(g *Generator, lo, hi int, shape []int) *Tensor {
 	}
 	Changing(g)
 	a.Key, a.Pos = g.advance(a.Shape.Size())
-	return create(op.Ints, a, m.dev)
+	return g.drawn(create(op.Ints, a, m.dev))
 }

@@ -87,6 +87,7 @@ func (r *Reducer) InStep() (param int, ok bool) {
 //
 //asyncgen:api call 1 once
 func (r *Reducer) Shard(i int, f func()) {
+	refuseCapture("Shard of a Reducer")
 	if i < 0 || i >= r.shards {
 		panic(&Mistake{Op: "Reducer.Shard", Text: fmt.Sprintf("%s: %d of %d", op.MistakeRange, i, r.shards)})
 	}

@@ -136,13 +136,14 @@ type Engine struct {
 	ranNow     atomic.Uint64 // operations executed in mode Naive
 	skippedNow atomic.Uint64 // operations skipped in mode Naive
 	// gates counts the records that are no operations: gates and Releases. Stats subtracts them.
-	gates   atomic.Uint64
-	report  reporter
-	syncs   syncs
-	watcher watcher
-	tracer  tracer
-	guesses guesses
-	leaving leaving
+	gates    atomic.Uint64
+	report   reporter
+	syncs    syncs
+	watcher  watcher
+	tracer   tracer
+	guesses  guesses
+	captures captures
+	leaving  leaving
 }
 
 // New returns an engine without work. Unknown values in the environment panic. A
@@ -309,6 +310,9 @@ func (e *Engine) Enqueue(op *Op) {
 			panic(mixedDevices)
 		}
 	}
+	if c := e.Capturing(); c != nil {
+		c.note(st, op, writes, pc)
+	}
 	e.enqueueOn(st, op, writes, pc)
 }
 
@@ -364,6 +368,7 @@ func (op *Op) written(writes uint8) int64 {
 // failures comes a *LeftError for each speculation and each backlog that nobody can end any more.
 // If ctx ends first, WaitAll returns its error and forgets nothing.
 func (e *Engine) WaitAll(ctx context.Context) error {
+	e.mustNotCapture(refusedWait)
 	return e.drain(ctx, e.allStreams(), "WaitAll", callerPC(), e.takeLeft)
 }
 
@@ -371,6 +376,7 @@ func (e *Engine) WaitAll(ctx context.Context) error {
 // for the operations of the scope, on all devices, instead; if the scope's context has ended, its
 // cause is among the errors.
 func (e *Engine) Synchronize(ctx context.Context, d device.Device) error {
+	e.mustNotCapture(refusedWait)
 	if s := d.Scope(); s != nil {
 		return e.drainScope(ctx, s, "Synchronize", callerPC())
 	}

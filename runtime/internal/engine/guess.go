@@ -77,6 +77,7 @@ type guessing struct {
 
 // Speculate begins a speculation of the calling goroutine. It can be nested in another one.
 func (e *Engine) Speculate() *Speculation {
+	e.mustNotCapture(refusedGuess)
 	s := &Speculation{e: e, owner: self()}
 	s.last = guessing{by: weak.Make(s), record: goroutine(), pc: callerPC()}
 	if outer := e.guesses.get(s.owner); outer.g != nil {

@@ -18,6 +18,9 @@ const (
 // It does nothing if s is not on a device of kind CPU, or if a needed operation is linked to another
 // device.
 func (s *Storage) Hasten() bool {
+	if s.st.e.Capturing() != nil {
+		return false // see Ready
+	}
 	if s.Ready() {
 		return true
 	}

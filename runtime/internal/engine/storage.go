@@ -117,6 +117,9 @@ func (s *Storage) Device() device.Device {
 // By the clock of a model, Ready reports whether they have finished by now. It then really waits,
 // which takes no time by that clock. If they have not finished, the clock moves on a little.
 func (s *Storage) Ready() bool {
+	if s.st.e.Capturing() != nil {
+		return false // what depends on time can't be captured
+	}
 	if clock := s.st.e.virtual.Load(); clock != nil {
 		return s.isReadyBy(clock)
 	}
@@ -143,6 +146,7 @@ func (s *Storage) Err() error {
 // name is the call by which the program reads, such as "Item", for the report and for SetSyncPolicy.
 // If waiting is forbidden and s is not Ready, Wait does not wait and returns a *SyncError.
 func (s *Storage) Wait(ctx context.Context, name string) error {
+	s.st.e.mustNotCapture(refusedWait)
 	if clock := s.st.e.virtual.Load(); clock != nil {
 		return s.waitVirtually(ctx, clock, name, callerPC())
 	}
@@ -167,6 +171,7 @@ func (s *Storage) Wait(ctx context.Context, name string) error {
 func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 	pc := callerPC()
 	if len(ss) > 0 {
+		ss[0].st.e.mustNotCapture(refusedWait)
 		if clock := ss[0].st.e.virtual.Load(); clock != nil {
 			return waitEachVirtually(ctx, clock, name, ss, pc)
 		}

@@ -130,7 +130,7 @@ func (st *stream) desk() *desk {
 // engine is closed.
 func (st *stream) isWatched() bool {
 	e := st.e
-	return e.guesses.n.Load() != 0 || e.watcher.on.Load() || e.closed.Load() || SyncPolicy(e.syncs.policy.Load()) != Allow || forbidding.Load() != 0 ||
+	return e.guesses.n.Load() != 0 || e.captures.n.Load() != 0 || e.watcher.on.Load() || e.closed.Load() || SyncPolicy(e.syncs.policy.Load()) != Allow || forbidding.Load() != 0 ||
 		e.virtual.Load() != nil || st.slips.Load() != nil
 }
 

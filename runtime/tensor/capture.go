@@ -1,0 +1,475 @@
+package tensor
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
+	"github.com/asyncgen/asyncgen/runtime/internal/tape"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// A Captured is a function that is captured when it runs: see [Capture].
+type Captured struct {
+	f      func(in ...*Tensor) []*Tensor
+	caller uintptr // who called Capture
+
+	mu    sync.Mutex // guards plans
+	plans []*plan    // in the order in which they were made; replaced, never changed
+}
+
+// maxPlans is how many plans a Captured has at most. Each is for other shapes.
+const maxPlans = 8
+
+// Capture returns f in a form that computes the same faster, where f is called again and again with operands of the
+// same shapes: a step of training, or a model in use. The first Run calls f and records what it enqueues. Later ones
+// enqueue that again, as a plan: without the calls of f, its checks, its handles, and the graph of its gradients.
+//
+//	step := tensor.Capture(func(in ...*tensor.Tensor) []*tensor.Tensor {
+//		loss := nn.CrossEntropy(net.Forward(in[0]), in[1])
+//		opt.Minimize(loss)
+//		return []*tensor.Tensor{loss}
+//	})
+//	for _, b := range batches {
+//		losses = append(losses, step.Run(b.X, b.Y)[0])
+//	}
+//
+// The results have the bits of f, and are new tensors in each Run: no earlier result is ever overwritten. f may use its
+// operands, cells ([Param], [Buffer]) and generators, what it makes itself, and optimisers of package optim. In each
+// Run the operands are new, cells give what they hold at the time and are set, gradients are added, numbers are drawn
+// from where the generator is, and an optimiser has the rate of the day.
+//
+// f does nothing but compute. Everything else in f happens when it is captured, and not in later Runs: assignments to
+// variables, prints, branches. Numbers of Go that f computes with are those of the capture, but for constants of
+// [Fused.WithFunc]. A step panics with a [*Mistake] that names the line in f and that of Capture if f waits for a
+// value, makes a tensor of elements that Go has (From: pass it to Run instead), uses another tensor or another device
+// than those of its operands and cells, copies a cell (Clone, Frozen, Snapshot), or changes what isn't a cell of this
+// library. In f, Ready and Soon report false.
+//
+// f is captured again if an operand or a cell has another shape, layout or element type, if a cell has a value or a
+// gradient now and had none, or the other way round, or if an optimiser computes in another way. So a step of training
+// is captured twice, and a short batch once more. A Captured has at most 8 plans; what would need another one calls f,
+// like any function. f is also just called in mode naive (ASYNCGEN_ENGINE), where a loop runs past its end, in a VMap, in
+// another capture, and if an operand is in a scope ([device.WithContext]).
+//
+// Gradients end at Run: its operands and results are not tracked. So Backward belongs in f.
+//
+//asyncgen:api pure
+//go:noinline
+func Capture(f func(in ...*Tensor) []*Tensor) *Captured {
+	if f == nil {
+		wrong("Capture", "nil function")
+	}
+	return &Captured{f: f, caller: engine.Caller()}
+}
+
+// Run returns the results of the function for the operands in. Like other operations it does not wait. It panics with a
+// [*Mistake] if the function can't be captured, or makes a mistake itself; then cells may have changed.
+//
+// Several goroutines may call Run if the function changes nothing.
+//
+//asyncgen:api mutate none
+//go:noinline
+func (c *Captured) Run(in ...*Tensor) []*Tensor {
+	isRow := false
+	for _, x := range in {
+		if x == nil {
+			wrong("Run", op.MistakeNil)
+		}
+		isRow = x.isRow("Run") || isRow
+	}
+	if isRow || !eng().Captures() || slices.ContainsFunc(in, func(x *Tensor) bool { return x.storage.Device().Scope() != nil }) {
+		return c.call(in)
+	}
+	c.mu.Lock()
+	plans := c.plans
+	c.mu.Unlock()
+	for i := len(plans) - 1; i >= 0; i-- { // the newest has seen the cells last
+		p := plans[i]
+		if bound, ok := p.bind(in); ok {
+			return p.run(bound)
+		}
+	}
+	if len(plans) >= maxPlans {
+		return c.call(in)
+	}
+	return c.capture(in)
+}
+
+// Plans returns how often the function was captured so far. More than two or three say that shapes change: pad batches
+// to few lengths.
+//
+//asyncgen:api meta
+func (c *Captured) Plans() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.plans)
+}
+
+// call calls the function.
+func (c *Captured) call(in []*Tensor) []*Tensor {
+	out := c.f(untracked(in)...)
+	for _, y := range out {
+		if y == nil {
+			wrong("Run", op.MistakeNil)
+		}
+	}
+	return untracked(out)
+}
+
+// untracked returns ts with a handle that is not tracked in place of each that is.
+func untracked(ts []*Tensor) []*Tensor {
+	out := slices.Clone(ts)
+	for i, t := range out {
+		if t.node != nil {
+			out[i] = t.Detach()
+		}
+	}
+	return out
+}
+
+// capture calls the function and records what it does.
+func (c *Captured) capture(in []*Tensor) []*Tensor {
+	r := &recorder{seen: map[place]bool{}}
+	r.Capture = eng().Capture(func(text string) {
+		r.refused = &Mistake{Op: "Capture", Text: fmt.Sprintf("%s: %s%s%s", op.MistakeCapture, text,
+			at(" at ", engine.Caller()), at(", in what is captured at ", c.caller))}
+		panic(r.refused)
+	})
+	r.User = r
+	defer r.End()
+	for i, x := range in {
+		r.add(source{input: i}, x)
+	}
+	out := c.call(in)
+	if r.refused != nil { // and fmt, say, has recovered
+		panic(r.refused)
+	}
+	p := r.plan(out)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.plans) < maxPlans { // else another goroutine was faster
+		c.plans = append(slices.Clip(c.plans), p)
+	}
+	return out
+}
+
+// at returns a text that says where caller is, after before, or nothing.
+func at(before string, caller uintptr) string {
+	file, line := engine.Line(caller)
+	if line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s%s:%d", before, file, line)
+}
+
+// A recorder notes what a captured function does beside operations.
+type recorder struct {
+	*engine.Capture
+	sources []source
+	seen    map[place]bool
+	refused *Mistake // what the first refusal has panicked with
+}
+
+// A place is where a cell holds a tensor.
+type place struct {
+	cell   Cell
+	isGrad bool // of a Param: its gradient
+}
+
+// A source is what a captured function takes tensors from.
+type source struct {
+	place  // if cell is nil: operand input
+	input  int
+	layout *Tensor // what was there, without the storage; nil: nothing
+	dev    device.Device
+	slot   int     // of the storage, if layout is not nil
+	sets   uint64  // of a Param's value: how often it had been set
+	first  *Tensor // what was there, while the function is captured
+}
+
+// recording returns the recorder of the calling goroutine, or nil.
+func recording() *recorder {
+	if c := eng().Capturing(); c != nil {
+		return c.User.(*recorder)
+	}
+	return nil
+}
+
+// refuseCapture panics if the calling goroutine captures a function that calls what.
+func refuseCapture(what string) {
+	if c := eng().Capturing(); c != nil {
+		c.Refuse("it calls " + what)
+	}
+}
+
+// see notes that a captured function looks at the value of c, a Param or a Buffer.
+func see(c Cell) {
+	if r := recording(); r != nil {
+		r.see(place{cell: c})
+	}
+}
+
+// seeGrad notes that a captured function looks at the gradient of p.
+func seeGrad(p *Param) {
+	if r := recording(); r != nil {
+		r.see(place{p, true})
+	}
+}
+
+func (r *recorder) see(at place) {
+	if r.seen[at] {
+		return
+	}
+	r.seen[at] = true
+	s := source{place: at, first: at.holds()}
+	if p, ok := at.cell.(*Param); ok {
+		s.sets = p.sets
+	}
+	r.add(s, s.first)
+}
+
+// add notes a source that holds t, or nothing.
+func (r *recorder) add(s source, t *Tensor) {
+	if t != nil {
+		slot, isSource := r.Source(t.storage)
+		if !isSource {
+			r.Refuse("it makes a cell")
+		}
+		s.slot = slot
+		s.layout, s.dev = t.layout(), t.storage.Device()
+	}
+	r.sources = append(r.sources, s)
+}
+
+// layout returns what t is apart from its storage.
+func (t *Tensor) layout() *Tensor {
+	return &Tensor{shape: slices.Clone(t.shape), strides: slices.Clone(t.strides), off: t.off, size: t.size, dtype: t.dtype}
+}
+
+// changing notes that a captured function is about to change c.
+func (r *recorder) changing(c Cell) {
+	switch c := c.(type) {
+	case *Param:
+		r.see(place{cell: c})
+		r.see(place{c, true})
+	case *Buffer:
+		r.see(place{cell: c})
+	case *Generator: // draws are asked for in each run, and others refuse
+	default:
+		if !r.Owns(c) {
+			r.Refuse(fmt.Sprintf("it changes a %T", c))
+		}
+	}
+}
+
+// holds returns what is at the place now; nil: nothing.
+func (at place) holds() *Tensor {
+	switch c := at.cell.(type) {
+	case *Param:
+		if at.isGrad {
+			return c.grad
+		}
+		return c.value
+	case *Buffer:
+		return c.value
+	}
+	return nil
+}
+
+// A plan is a captured function for operands and cells of certain shapes. It never changes.
+type plan struct {
+	*engine.Plan
+	inputs  int
+	sources []source
+	results []product
+	cells   []setting
+	dev     device.Device
+	outs    []int64 // bytes of each new storage
+}
+
+// A product is a tensor that a run returns, or that a cell holds after it.
+type product struct {
+	layout   *Tensor         // without the storage
+	constant *engine.Storage // if it is one
+	number   int             // else that of the source or output
+	isSource bool
+}
+
+// A setting is what a run does to a cell.
+type setting struct {
+	place
+	to   *product // nil: the place is empty from then on
+	sets uint64   // of a Param's value: how often it is set
+}
+
+// plan returns the plan of what was recorded. results are what the function has returned.
+func (r *recorder) plan(results []*Tensor) *plan {
+	var outs []int
+	p := &plan{}
+	number := map[int]bool{}
+	note := func(t *Tensor) (slot int) {
+		slot, ok := r.Slot(t.storage)
+		if !ok {
+			r.Refuse("it returns a tensor that is neither an operand, nor the value of a cell, nor made in the step")
+		}
+		if r.IsMade(slot) && !number[slot] {
+			number[slot] = true
+			outs = append(outs, slot)
+		}
+		return slot
+	}
+	var slots []int
+	for _, t := range results {
+		slots = append(slots, note(t))
+		p.dev = t.storage.Device()
+	}
+	type changed struct {
+		setting
+		now  *Tensor
+		slot int
+	}
+	var cells []changed
+	for i := range r.sources {
+		s := &r.sources[i]
+		if s.cell == nil {
+			p.inputs++
+			continue
+		}
+		c := changed{setting: setting{place: s.place}, now: s.holds()}
+		if q, ok := s.cell.(*Param); ok && !s.isGrad {
+			c.sets = q.sets - s.sets
+		}
+		if c.now != s.first {
+			if c.now != nil {
+				c.slot = note(c.now)
+				p.dev = c.now.storage.Device()
+			}
+			cells = append(cells, c)
+		}
+		s.first = nil
+	}
+	p.Plan, p.sources = r.Plan(outs), r.sources
+	for i := range outs {
+		p.outs = append(p.outs, p.Bytes(i))
+	}
+	of := func(t *Tensor, slot int) (x product) {
+		x.layout = t.layout()
+		if x.constant = p.Constant(slot); x.constant == nil {
+			x.number, x.isSource = p.Number(slot)
+		}
+		return x
+	}
+	for i, t := range results {
+		p.results = append(p.results, of(t, slots[i]))
+	}
+	for _, c := range cells {
+		if c.now != nil {
+			x := of(c.now, c.slot)
+			c.to = &x
+		}
+		p.cells = append(p.cells, c.setting)
+	}
+	return p
+}
+
+// bind returns what the sources are in a run with the operands in. It reports false if the plan isn't for them.
+func (p *plan) bind(in []*Tensor) (bound []engine.Binding, ok bool) {
+	if len(in) != p.inputs {
+		return nil, false
+	}
+	bound = make([]engine.Binding, 0, len(p.sources))
+	for i := range p.sources {
+		s := &p.sources[i]
+		t := s.holds()
+		if s.cell == nil {
+			t = in[s.input]
+		}
+		if (t == nil) != (s.layout == nil) {
+			return nil, false
+		}
+		if t == nil {
+			continue
+		}
+		if !s.fits(t) {
+			return nil, false
+		}
+		b := engine.Binding{S: t.storage, Shift: t.off - s.layout.off}
+		n, _ := p.Number(s.slot)
+		if n == len(bound) {
+			bound = append(bound, b)
+		} else if bound[n] != b { // two sources were one tensor
+			return nil, false
+		}
+	}
+	return bound, p.Holds()
+}
+
+// fits reports whether t lies in its storage as what was captured did, perhaps elsewhere in it, and on the same device.
+func (s *source) fits(t *Tensor) bool {
+	l := s.layout
+	return t.dtype == l.dtype && t.storage.Device() == s.dev && slices.Equal(t.shape, l.shape) && slices.Equal(t.strides, l.strides)
+}
+
+// run runs the plan.
+func (p *plan) run(bound []engine.Binding) []*Tensor {
+	outs := make([]*engine.Storage, len(p.outs))
+	for i, bytes := range p.outs {
+		b := &body{}
+		b.own.Init(eng(), p.dev, bytes)
+		outs[i] = &b.own
+	}
+	p.Run(bound, outs)
+	used := make([]bool, len(outs))
+	handle := func(x *product) *Tensor {
+		t := *x.layout
+		switch {
+		case x.constant != nil:
+			t.storage = x.constant
+			t.storage.Hold()
+		case x.isSource:
+			t.storage = bound[x.number].S
+			t.off += bound[x.number].Shift
+			t.storage.Hold()
+		default:
+			if t.storage = outs[x.number]; used[x.number] {
+				t.storage.Hold()
+			}
+			used[x.number] = true
+		}
+		return &t
+	}
+	results := make([]*Tensor, len(p.results))
+	for i := range p.results {
+		results[i] = handle(&p.results[i])
+	}
+	for i := range p.cells {
+		c := &p.cells[i]
+		var t *Tensor
+		if c.to != nil {
+			t = handle(c.to)
+		}
+		c.set(t)
+	}
+	return results
+}
+
+// set makes the cell hold t, which belongs to it from now on, or nothing.
+func (c *setting) set(t *Tensor) {
+	var old *Tensor
+	switch x := c.cell.(type) {
+	case *Param:
+		if c.isGrad {
+			old, x.grad = x.grad, t
+			break
+		}
+		t.node = tape.NewLeaf(x.leaf())
+		old, x.value = x.value, t
+		x.sets += c.sets
+	case *Buffer:
+		old, x.value = x.value, t
+	}
+	old.letGo()
+}

@@ -1,0 +1,259 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
+)
+
+// bitsOf returns the shape and the elements of ts, as texts that differ if a bit does.
+func bitsOf(ts ...*Tensor) (all []string) {
+	for _, t := range ts {
+		text := fmt.Sprint(t.dtype, t.shape)
+		switch t.dtype {
+		case Float32:
+			for _, v := range t.Float32s() {
+				text += fmt.Sprintf(" %x", math.Float32bits(v))
+			}
+		case Float64:
+			for _, v := range t.Float64s() {
+				text += fmt.Sprintf(" %x", math.Float64bits(v))
+			}
+		case Bool:
+			text += fmt.Sprint(t.Bools())
+		default:
+			text += fmt.Sprint(t.As(Int64).Int64s())
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// A step that is captured, run again and again, gives the bits of the step itself, and old results stay as they were.
+func TestCapture(t *testing.T) {
+	scaled := FuseScalars("capture test", 1, 1, func(x ...*kernel.Expr) *kernel.Expr { return kernel.Mul(x[0], kernel.Tanh(x[1])) })
+	for _, test := range []struct {
+		name  string
+		plans int
+		step  func() func(in ...*Tensor) []*Tensor // makes the step and its cells
+	}{
+		{"elementwise", 1, func() func(in ...*Tensor) []*Tensor {
+			return func(in ...*Tensor) []*Tensor { return []*Tensor{in[0].Mul(in[1]).AddScalar(1).Exp(), in[0].Neg()} }
+		}},
+		{"products and views", 1, func() func(in ...*Tensor) []*Tensor {
+			return func(in ...*Tensor) []*Tensor {
+				y := in[0].MatMul(in[1].Transpose()).Softmax(-1)
+				return []*Tensor{y.Transpose(), y, y.Slice(0, 1, 3), y.Reshape(-1)}
+			}
+		}},
+		{"operands and nothing", 1, func() func(in ...*Tensor) []*Tensor {
+			return func(in ...*Tensor) []*Tensor {
+				return []*Tensor{in[1], in[0].Transpose(), Full(3, 2, 2), Arange(0, 4, 1)}
+			}
+		}},
+		{"parts", 1, func() func(in ...*Tensor) []*Tensor {
+			return func(in ...*Tensor) []*Tensor {
+				return []*Tensor{Concat(0, in[0], in[1], in[0]), Stack(1, in[0], in[1]), in[0].Pad(1, 1, 2, 0.5)}
+			}
+		}},
+		{"a buffer", 2, func() func(in ...*Tensor) []*Tensor {
+			b := NewBuffer(nil)
+			return func(in ...*Tensor) []*Tensor {
+				if !b.IsSet() {
+					b.Set(in[0])
+				}
+				old := b.Value()
+				b.Set(old.Add(in[0]).MulScalar(0.5))
+				return []*Tensor{old, b.Value()}
+			}
+		}},
+		{"two buffers with one tensor", 2, func() func(in ...*Tensor) []*Tensor {
+			a := NewBuffer(Ones(4, 3))
+			b := a.Clone()
+			return func(in ...*Tensor) []*Tensor {
+				a.Set(a.Value().Add(in[0]))
+				b.Set(b.Value().Sub(in[0]))
+				return []*Tensor{a.Value().Mul(b.Value())}
+			}
+		}},
+		{"a buffer of the operand", 1, func() func(in ...*Tensor) []*Tensor {
+			b := NewBuffer(Zeros(4, 3))
+			return func(in ...*Tensor) []*Tensor {
+				old := b.Value()
+				b.Set(in[0])
+				return []*Tensor{old.Add(in[1])}
+			}
+		}},
+		{"random numbers", 1, func() func(in ...*Tensor) []*Tensor {
+			g := NewGenerator(3)
+			return func(in ...*Tensor) []*Tensor {
+				return []*Tensor{g.Randn(4, 3).Add(in[0]), g.RandInt(0, 100, 5), g.Uniform(1, 2, 3), On(device.CPU()).As(Float16).Zeros(2)}
+			}
+		}},
+		{"gradients", 2, func() func(in ...*Tensor) []*Tensor {
+			w, v := NewParam(Ones(3, 3)), NewParam(Full(0.5, 3))
+			return func(in ...*Tensor) []*Tensor {
+				y := in[0].MatMul(w.Value()).Add(v.Value()).Tanh()
+				y.Mul(in[1]).Sum().Backward()
+				return []*Tensor{y, w.Grad(), v.Grad()}
+			}
+		}},
+		{"a step of training", 1, func() func(in ...*Tensor) []*Tensor {
+			w := NewParam(Full(0.1, 3, 3))
+			return func(in ...*Tensor) []*Tensor {
+				w.ZeroGrad()
+				loss := in[0].MatMul(w.Value()).Sub(in[1]).Square().Mean()
+				loss.Backward()
+				w.Set(w.Value().Detach().AddScaled(w.Grad(), -0.1))
+				w.ZeroGrad()
+				return []*Tensor{loss}
+			}
+		}},
+		{"second derivatives", 1, func() func(in ...*Tensor) []*Tensor {
+			return func(in ...*Tensor) []*Tensor {
+				x := in[0].Track()
+				g := Grad(x.Sin().Mul(in[1]).Sum(), x)[0]
+				return Grad(g.Square().Sum(), x)
+			}
+		}},
+		{"constants of the day", 1, func() func(in ...*Tensor) []*Tensor {
+			n := 0.0
+			return func(in ...*Tensor) []*Tensor {
+				if c := eng().Capturing(); c != nil {
+					c.Do(func() { n++ })
+				} else {
+					n++
+				}
+				f := scaled.WithFunc(func() []float64 { return []float64{n} })
+				return []*Tensor{f.Of(in[0]), f.Of(in[1])}
+			}
+		}},
+		{"rows", 1, func() func(in ...*Tensor) []*Tensor {
+			return func(in ...*Tensor) []*Tensor {
+				return []*Tensor{VMap(func(rows ...*Tensor) *Tensor { return rows[0].Dot(rows[1]) }, in...)}
+			}
+		}},
+		{"numbers", 1, func() func(in ...*Tensor) []*Tensor {
+			return func(in ...*Tensor) []*Tensor {
+				n := in[0].Norm().ItemF64()
+				y := in[0]
+				Either(n.Gt(Const(2)), func() { y = y.DivF64(n) }, nil, &y)
+				return []*Tensor{y, in[1].MulF64(n.Add(Const(1)))}
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			plain, captured := test.step(), Capture(test.step())
+			g, h := NewGenerator(1), NewGenerator(1)
+			var held []*Tensor
+			var want []string
+			for range 6 {
+				ins := func(g *Generator) []*Tensor { return []*Tensor{g.Randn(4, 3), g.Randn(4, 3)} }
+				want = append(want, bitsOf(plain(ins(g)...)...)...)
+				held = append(held, captured.Run(ins(h)...)...)
+			}
+			for i, got := range bitsOf(held...) {
+				if got != want[i] {
+					t.Errorf("result %d of %d is %s, want %s", i, len(want), got, want[i])
+				}
+			}
+			if n := captured.Plans(); n != test.plans && eng().Captures() {
+				t.Errorf("%d plans, want %d", n, test.plans)
+			}
+		})
+	}
+}
+
+// Other shapes, layouts and types are captured once each, until there are too many plans.
+func TestCaptureShapes(t *testing.T) {
+	c := Capture(func(in ...*Tensor) []*Tensor { return []*Tensor{in[0].MulScalar(2).Sum(0), in[0].Transpose()} })
+	var held []*Tensor
+	var want []string
+	for range 3 {
+		for n := range 12 {
+			big := Arange(0, 100, 1).Reshape(10, 10).Slice(0, n%5, n%5+2)
+			x := []*Tensor{Ones(n, 2), Full(2, n, 3), big, big.Transpose(), Ones(2, n).As(Float64)}[n%5]
+			want = append(want, bitsOf(x.MulScalar(2).Sum(0), x.Transpose())...)
+			held = append(held, c.Run(x)...)
+		}
+	}
+	for i, got := range bitsOf(held...) {
+		if got != want[i] {
+			t.Errorf("result %d is %s, want %s", i, got, want[i])
+		}
+	}
+	if n := c.Plans(); n > maxPlans || n < maxPlans && eng().Captures() {
+		t.Errorf("%d plans, want %d", n, maxPlans)
+	}
+}
+
+// What can't be captured is a Mistake that names the line in the step, and the line of Capture.
+func TestCaptureRefuses(t *testing.T) {
+	if !eng().Captures() {
+		t.Skip("nothing is captured in this mode")
+	}
+	x, other, data := Ones(2), Ones(2), []float32{1, 2}
+	p, b := NewParam(Ones(2)), NewBuffer(Ones(2))
+	far, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		f    func()
+		want string
+	}{
+		"read":      {func() { x.Sum().Item() }, "waits for a value"},
+		"wait":      {func() { x.Add(x).Wait() }, "waits for a value"},
+		"print":     {func() { _ = fmt.Sprint(x) }, "waits for a value"},
+		"wait each": {func() { Wait(x) }, "waits for a value"},
+		"another":   {func() { x.Add(other) }, "neither an input"},
+		"elements":  {func() { From(data) }, "calls From"},
+		"of":        {func() { Of(data) }, "calls Of"},
+		"clone":     {func() { p.Clone() }, "calls Clone of a Param"},
+		"frozen":    {func() { b.Frozen() }, "calls Frozen of a Buffer"},
+		"snapshot":  {func() { Snapshot(b) }, "calls Snapshot"},
+		"seed":      {func() { Seed(1) }, "calls Seed"},
+		"generator": {func() { NewGenerator(1).Value() }, "calls Value of a Generator"},
+		"device":    {func() { x.To(device.CPU()); x.Neg().To(far) }, "several devices"},
+		"foreign":   {func() { Changing(&odd{}) }, "changes a *tensor.odd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Capture(func(in ...*Tensor) []*Tensor {
+				x = in[0].AddScalar(1)
+				test.f()
+				return nil
+			})
+			text := mistakeOf(func() { c.Run(Ones(2)) })
+			if !strings.Contains(text, test.want) || strings.Count(text, "capture_test.go:") != 2 {
+				t.Errorf("%q, want %q and two lines", text, test.want)
+			}
+			if eng().Capturing() != nil {
+				t.Error("the capture has not ended")
+			}
+		})
+	}
+	c := Capture(func(in ...*Tensor) []*Tensor { return []*Tensor{other} })
+	if text := mistakeOf(func() { c.Run() }); !strings.Contains(text, "returns a tensor") {
+		t.Errorf("%q for a result that is not of the step", text)
+	}
+}
+
+// odd is a cell that the library does not know.
+type odd struct{ Buffer }
+
+func (*odd) Set(*Tensor) {}
+
+// mistakeOf returns the text of the Mistake that f panics with.
+func mistakeOf(f func()) (text string) {
+	defer func() {
+		if m, ok := recover().(*Mistake); ok {
+			text = m.Error()
+		}
+	}()
+	f()
+	return ""
+}
