@@ -70,7 +70,8 @@ runtime/tensor:          device device/kernel device/cpu device/sim runtime/inte
 runtime/data:            device runtime/internal/engine runtime/tensor
 # Losses are expressions, added up as they are computed. Steps of optimisers are expressions too.
 runtime/nn:              device device/kernel runtime/tensor
-runtime/optim:           device device/kernel runtime/tensor runtime/nn
+# What the host counts goes on in a step that the engine has captured.
+runtime/optim:           device device/kernel runtime/internal/engine runtime/tensor runtime/nn
 # What shows and records numbers that a device may still be computing. It uses tensors as users do.
 runtime/internal/known:  device runtime/tensor
 # pb draws the bar, and knows terminals. Plots are big, so only those who draw curves import them.

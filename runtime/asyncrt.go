@@ -113,7 +113,9 @@ func Bulk(f func()) { engine.Default().Bulk(f) }
 //
 //asyncgen:api pure
 //go:noinline
-func Capture(f func(in ...*tensor.Tensor) []*tensor.Tensor) *tensor.Captured { return tensor.Capture(f) }
+func Capture(f func(in ...*tensor.Tensor) []*tensor.Tensor) *tensor.Captured {
+	return tensor.Capture(f)
+}
 
 // SetLimit bounds the bytes that operations in flight write: those that are enqueued and have not finished. An
 // operation that would exceed the bound waits until others have finished. 0 means no bound. The initial bound is a

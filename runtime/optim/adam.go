@@ -71,15 +71,20 @@ func (o adamRule) next(u *update) *tensor.Tensor {
 	if !o.decoupled {
 		g, decay = u.decayed(o.Decay), 0
 	}
-	m := u.set(mean, average, []float64{share(o.Beta1, u.steps)}, g)
-	v := u.set(square, averageSquare, []float64{share(o.Beta2, u.steps)}, g)
+	m := u.set(mean, average, shareOf(o.Beta1), g)
+	v := u.set(square, averageSquare, shareOf(o.Beta2), g)
 	switch {
 	case !u.isPlain():
 		return u.along(u.temp(ratio.With(o.Eps).Of(m, v)), decay)
 	case decay == 0:
-		return ratioStep.With(u.rate, o.Eps).Of(u.x, m, v)
+		return u.with(ratioStep, rateAnd(o.Eps)).Of(u.x, m, v)
 	}
-	return decayedRatioStep(o.Eps).With(u.rate, decay).Of(u.x, m, v)
+	return u.with(decayedRatioStep(o.Eps), rateAnd(decay)).Of(u.x, m, v)
+}
+
+// shareOf is share of the steps so far.
+func shareOf(beta float64) func(numbers) []float64 {
+	return func(n numbers) []float64 { return []float64{share(beta, n.steps)} }
 }
 
 // share returns the weight of element t in an average in which each element weighs beta times as much as the next one:

@@ -60,11 +60,18 @@ func newAverage(name string, params []*nn.Param, keep float64) *Average {
 //asyncgen:api mutate
 //go:noinline
 func (a *Average) Update() {
-	tensor.Changing(counts{&a.counts})
-	a.counts[0]++
-	weight := 1 - a.keep
-	if a.keep < 0 {
-		weight = 1 / float64(a.counts[0])
+	u := update{now: &numbers{}}
+	now := u.now
+	inEachRun(counts{&a.counts}, func() {
+		tensor.Changing(counts{&a.counts})
+		a.counts[0]++
+		now.steps = float64(a.counts[0])
+	})
+	weight := func(n numbers) []float64 {
+		if a.keep < 0 {
+			return []float64{1 / n.steps}
+		}
+		return []float64{1 - a.keep}
 	}
 	for i, p := range a.params {
 		v, b := p.Value(), &a.averages[i]
@@ -76,7 +83,7 @@ func (a *Average) Update() {
 		}
 		old := b.Value()
 		mustKeepShape("Update", i, old, x)
-		next := average.plain.With(weight).Of(old, x)
+		next := u.with(average.plain, weight).Of(old, x)
 		b.Set(next)
 		tensor.Dead(v, x, old, next)
 	}

@@ -25,6 +25,7 @@ import (
 	"strconv"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -422,15 +423,22 @@ func wide(t *tensor.Tensor) *tensor.Tensor {
 //
 //asyncgen:api mutate
 //go:noinline
-func (o *Optimizer) Step() { o.step(1, nil) }
+func (o *Optimizer) Step() { o.step(func() float64 { return 1 }, nil) }
 
-// step is Step with the rate multiplied by two numbers, one of which is on the device.
-func (o *Optimizer) step(factor float64, by *scale) {
-	if o.Schedule != nil {
-		f := o.Schedule(int(o.counts[0]))
-		mustFactors("Step", f)
-		factor *= f
-	}
+// step is Step with the rate multiplied by two numbers. One is on the device. The host knows the other, which may differ
+// in each run of a step that is captured.
+func (o *Optimizer) step(outer func() float64, by *scale) {
+	var factor float64
+	inEachRun(counts{&o.counts}, func() {
+		factor = outer()
+		if o.Schedule != nil {
+			f := o.Schedule(int(o.counts[0]))
+			mustFactors("Step", f)
+			factor *= f
+		}
+		tensor.Changing(counts{&o.counts})
+		o.counts[0]++
+	})
 	own := by
 	if o.Plateau != nil && o.Plateau.scale.IsSet() {
 		own = own.times(o.Plateau.scale.Value())
@@ -438,27 +446,34 @@ func (o *Optimizer) step(factor float64, by *scale) {
 	if o.Guard {
 		own = own.times(finite(o.all()))
 	}
-	tensor.Changing(counts{&o.counts})
-	o.counts[0]++
+	o.guard()
 	for _, part := range o.parts {
-		part.step(factor, own)
+		part.step(func() float64 { return factor }, own)
 	}
-	rate := o.rate
-	if factor != 1 {
-		rate = rate.Mul(tensor.Const(factor))
+	rate := func() tensor.F64 {
+		if factor == 1 {
+			return o.rate
+		}
+		return o.rate.Mul(tensor.Const(factor))
 	}
-	known, isKnown := rate.Known()
 	var size *scale
-	if !isKnown {
-		size = &scale{[]*tensor.Tensor{rate.As(tensor.Float64)}}
+	if _, isKnown := o.rate.Known(); !isKnown {
+		size = &scale{[]*tensor.Tensor{rate().As(tensor.Float64)}}
 		defer size.dead()
 	}
 	for i, p := range o.params {
 		if g := p.Grad(); g != nil {
-			o.counts[1+i]++
 			v := p.Value()
 			mustKeepShape("Step", i, g, v)
-			u := update{o: o, i: i, x: wide(v.Detach()), g: wide(g), rate: known, steps: float64(o.counts[1+i])}
+			u := update{o: o, i: i, x: wide(v.Detach()), g: wide(g), now: &numbers{}}
+			now := u.now
+			inEachRun(counts{&o.counts}, func() {
+				o.counts[1+i]++
+				now.steps = float64(o.counts[1+i])
+				if size == nil {
+					now.rate, _ = rate().Known()
+				}
+			})
 			u.scale, u.size = own.like(u.x), size.like(u.x)
 			y := o.rule.next(&u)
 			if dt := v.DType(); y.DType() != dt {
@@ -471,6 +486,30 @@ func (o *Optimizer) step(factor float64, by *scale) {
 	if own != by {
 		own.dead()
 	}
+}
+
+// guard has a step that is captured be captured again when the fields of o, or whether it is the first step of a
+// parameter, say that other operations are needed.
+func (o *Optimizer) guard() {
+	c := engine.Default().Capturing()
+	if c == nil {
+		return
+	}
+	guard, plateau := o.Guard, o.Plateau
+	_, isKnown := o.rate.Known()
+	isFirst := make([]bool, len(o.params))
+	for i := range isFirst {
+		isFirst[i] = o.counts[1+i] == 0
+	}
+	c.Guard(func() bool {
+		for i, was := range isFirst {
+			if was != (o.counts[1+i] == 0) {
+				return false
+			}
+		}
+		_, is := o.rate.Known()
+		return is == isKnown && o.Guard == guard && o.Plateau == plateau
+	})
 }
 
 // ZeroGrad drops the gradients of all parameters.

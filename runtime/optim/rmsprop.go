@@ -53,19 +53,19 @@ func (o RMSPropOptions) uses() []slot {
 
 func (o RMSPropOptions) next(u *update) *tensor.Tensor {
 	g := u.decayed(o.Decay)
-	v := u.set(square, averageSquare, []float64{1 - o.Alpha}, g)
+	v := u.set(square, averageSquare, fixed(1-o.Alpha), g)
 	if o.Centered {
-		v = u.temp(variance.Of(v, u.set(mean, average, []float64{1 - o.Alpha}, g)))
+		v = u.temp(variance.Of(v, u.set(mean, average, fixed(1-o.Alpha), g)))
 	}
 	if o.Momentum == 0 && u.isPlain() {
-		return ratioStep.With(u.rate, o.Eps).Of(u.x, g, v)
+		return u.with(ratioStep, rateAnd(o.Eps)).Of(u.x, g, v)
 	}
 	direction := u.temp(ratio.With(o.Eps).Of(g, v))
 	if o.Momentum != 0 {
-		direction = u.set(momentum, fading, []float64{o.Momentum, 1}, direction)
+		direction = u.set(momentum, fading, fixed(o.Momentum, 1), direction)
 	}
 	if u.isPlain() {
-		return u.x.AddScaled(direction, -u.rate)
+		return u.against(direction)
 	}
 	return u.along(direction, 0)
 }

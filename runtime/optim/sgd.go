@@ -51,28 +51,28 @@ func (o SGDOptions) next(u *update) *tensor.Tensor {
 		case !u.isPlain():
 			return u.along(u.decayed(o.Decay), 0)
 		case o.Decay == 0:
-			return u.x.AddScaled(u.g, -u.rate) // rounds as x - rate*g does
+			return u.against(u.g)
 		}
-		return decayedStep.With(u.rate, o.Decay).Of(u.x, u.g)
+		return u.with(decayedStep, rateAnd(o.Decay)).Of(u.x, u.g)
 	}
 	var g, sum *tensor.Tensor
 	weight := 1 - o.Dampening
-	if u.steps == 1 {
+	if u.now.steps == 1 {
 		weight = 1
 	}
 	if o.Decay != 0 && weight == 1 && !o.Nesterov && u.scale == nil {
-		sum = u.set(momentum, decayedFading, []float64{o.Momentum, o.Decay}, u.g, u.x)
+		sum = u.set(momentum, decayedFading, fixed(o.Momentum, o.Decay), u.g, u.x)
 	} else {
 		g = u.decayed(o.Decay)
-		sum = u.set(momentum, fading, []float64{o.Momentum, weight}, g)
+		sum = u.set(momentum, fading, fixed(o.Momentum, weight), g)
 	}
 	switch {
 	case o.Nesterov && u.isPlain():
-		return nesterov.With(u.rate, o.Momentum).Of(u.x, sum, g)
+		return u.with(nesterov, rateAnd(o.Momentum)).Of(u.x, sum, g)
 	case o.Nesterov:
 		return u.along(u.temp(g.AddScaled(sum, o.Momentum)), 0)
 	case u.isPlain():
-		return u.x.AddScaled(sum, -u.rate)
+		return u.against(sum)
 	}
 	return u.along(sum, 0)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -16,9 +17,57 @@ type update struct {
 	x, g  *tensor.Tensor // its value and its gradient
 	scale *tensor.Tensor // multiplies the rate; 0: the step changes nothing; nil: 1, and the step takes fewer passes
 	size  *tensor.Tensor // the rate, if it is not known yet; else nil
+	now   *numbers
+	temps []*tensor.Tensor
+}
+
+// numbers are what the host knows of an update. A step that is captured computes them anew in each run.
+type numbers struct {
 	rate  float64
 	steps float64 // how many steps of this parameter there are with this one
-	temps []*tensor.Tensor
+}
+
+// with returns f with the constants that scalars makes of the numbers, also in each run of a step that is captured.
+func (u *update) with(f *tensor.Fused, scalars func(n numbers) []float64) *tensor.Fused {
+	now := u.now
+	if engine.Default().Capturing() == nil {
+		return f.With(scalars(*now)...)
+	}
+	return f.WithFunc(func() []float64 { return scalars(*now) })
+}
+
+// fixed are constants that depend on no numbers.
+func fixed(scalars ...float64) func(numbers) []float64 {
+	return func(numbers) []float64 { return scalars }
+}
+
+// rateAnd are the rate and another constant.
+func rateAnd(c float64) func(numbers) []float64 {
+	return func(n numbers) []float64 { return []float64{n.rate, c} }
+}
+
+// against returns the parameter minus rate times direction. It rounds as x - rate*direction does.
+func (u *update) against(direction *tensor.Tensor) *tensor.Tensor {
+	if engine.Default().Capturing() == nil {
+		return u.x.AddScaled(direction, -u.now.rate)
+	}
+	return u.with(addScaled, func(n numbers) []float64 { return []float64{-n.rate} }).Of(u.x, direction)
+}
+
+// addScaled is what the method AddScaled computes, with a constant that may differ from run to run.
+var addScaled = tensor.FuseScalars("AddScaled", 2, 1, func(x ...*kernel.Expr) *kernel.Expr {
+	return kernel.Add(x[0], kernel.Mul(x[2], x[1]))
+})
+
+// inEachRun calls f, which changes numbers that the host counts in cell. A step that is captured calls it again in each
+// run.
+func inEachRun(cell tensor.Cell, f func()) {
+	if c := engine.Default().Capturing(); c != nil {
+		c.Own(cell)
+		c.Do(f)
+		return
+	}
+	f()
 }
 
 // temp returns t, of which the update lets go in the end.
@@ -29,12 +78,12 @@ func (u *update) temp(t *tensor.Tensor) *tensor.Tensor {
 
 // set gives the parameter's state in the slot its next value, which p computes of the present one and x, and
 // returns it.
-func (u *update) set(s slot, p pass, scalars []float64, x ...*tensor.Tensor) *tensor.Tensor {
+func (u *update) set(s slot, p pass, scalars func(numbers) []float64, x ...*tensor.Tensor) *tensor.Tensor {
 	in, f := append([]*tensor.Tensor{u.present(s)}, x...), p.plain
 	if u.scale != nil {
 		in, f = append(in, u.scale), p.guarded
 	}
-	next := u.temp(f.With(scalars...).Of(in...))
+	next := u.temp(u.with(f, scalars).Of(in...))
 	u.o.state[s][u.i].Set(next)
 	return next
 }
@@ -75,7 +124,7 @@ func (u *update) isPlain() bool { return u.scale == nil && u.size == nil }
 func (u *update) along(direction *tensor.Tensor, decay float64) *tensor.Tensor {
 	switch {
 	case u.size == nil:
-		return along.With(u.rate, decay).Of(u.x, direction, u.scale)
+		return u.with(along, rateAnd(decay)).Of(u.x, direction, u.scale)
 	case u.scale != nil:
 		return alongBy.With(decay).Of(u.x, direction, u.temp(times.Of(u.size, u.scale)))
 	case decay != 0:
