@@ -143,6 +143,7 @@ type Engine struct {
 	tracer   tracer
 	guesses  guesses
 	captures captures
+	plans    planStats
 	leaving  leaving
 }
 
@@ -273,6 +274,8 @@ type Op struct {
 	Cost int64
 	// Shapes are for messages, one for each operand or nil. They are kept until the operation has finished.
 	Shapes [device.MaxOperands]*device.Shape
+
+	run *run // of a Plan, instead of Operands and Writes; nil: it is an operation
 }
 
 // The panics for mistakes of the caller.

@@ -180,8 +180,7 @@ func (f *flow) scheduleNext() {
 		case r.orders>>i&1 != 0:
 			r.chain[i], r.count[i], r.heir[i] = 0, 0, 0
 			if s.writer != 0 {
-				w := f.st.at(s.writer)
-				w.heir[w.writeOf(s)] = self
+				f.st.at(s.writer).setHeir(s, self)
 				r.waits++
 			} else if s.readers > 0 {
 				s.heir = self
@@ -193,12 +192,13 @@ func (f *flow) scheduleNext() {
 				s.readers++
 				continue
 			}
-			w := f.st.at(s.writer)
-			k := w.writeOf(s)
-			r.chain[i] = w.chain[k]
-			w.chain[k] = chainOf(self, i)
-			w.count[k]++
+			r.chain[i] = f.st.at(s.writer).join(s, chainOf(self, i))
 			r.waits++
+		}
+	}
+	if r.run != nil {
+		for _, s := range r.run.outs { // new, so nobody writes or reads them yet
+			s.writer = self
 		}
 	}
 	if r.more != nil {
@@ -221,13 +221,32 @@ func (f *flow) scheduleMore(r *record, self ref) {
 			s.readers++
 			continue
 		}
-		w := f.st.at(s.writer)
-		k := w.writeOf(s)
-		r.chains[i] = w.chain[k]
-		w.chain[k] = chainOf(self, device.MaxOperands+i)
-		w.count[k]++
+		r.chains[i] = f.st.at(s.writer).join(s, chainOf(self, device.MaxOperands+i))
 		r.waits++
 	}
+}
+
+// join adds c to the readers that wait for r's write of s. It returns the one that was added before.
+func (r *record) join(s *Storage, c chained) (before chained) {
+	if r.run != nil {
+		w := r.run.find(s)
+		before, w.chain = w.chain, c
+		w.count++
+		return before
+	}
+	k := r.writeOf(s)
+	before, r.chain[k] = r.chain[k], c
+	r.count[k]++
+	return before
+}
+
+// setHeir notes that the operation at x waits for r's write of s, and is its next writer.
+func (r *record) setHeir(s *Storage, x ref) {
+	if r.run != nil {
+		r.run.find(s).heir = x
+		return
+	}
+	r.heir[r.writeOf(s)] = x
 }
 
 // access returns which operands on st are ordered as reads, and which as writes. A storage that is
@@ -377,28 +396,19 @@ func (f *flow) finish(x ref) {
 	for i, s := range r.operands {
 		switch {
 		case r.orders>>i&1 != 0:
-			for c := r.chain[i]; c != 0; {
-				reader := c.ref()
-				c = *c.link(f.st.at(reader))
-				f.release(reader)
-			}
-			s.readers = r.count[i]
-			if s.writer == x {
-				s.writer = 0
-			}
-			if heir := r.heir[i]; heir != 0 {
-				if s.readers == 0 {
-					f.release(heir)
-				} else {
-					s.heir = heir
-				}
-			}
+			f.finishWrite(s, x, r.chain[i], r.count[i], r.heir[i])
 		case r.reads>>i&1 != 0:
 			f.finishRead(s)
 		}
 	}
 	for _, s := range r.more {
 		f.finishRead(s)
+	}
+	if r.run != nil {
+		for i, s := range r.run.outs {
+			w := &r.run.waits[i]
+			f.finishWrite(s, x, w.chain, w.count, w.heir)
+		}
 	}
 	switch {
 	case r.isGate, r.isRelease():
@@ -431,6 +441,28 @@ func (f *flow) finish(x ref) {
 		f.settleLocked()
 	}
 	f.rouse = f.rouse || stalled
+}
+
+// finishWrite notes that the operation at x has written s, and releases what waits for it: the readers in a chain of
+// that length, and the next writer.
+func (f *flow) finishWrite(s *Storage, x ref, chain chained, count uint32, heir ref) {
+	for c := chain; c != 0; {
+		reader := c.ref()
+		c = *c.link(f.st.at(reader))
+		f.release(reader)
+	}
+	s.readers = count
+	if s.writer == x {
+		s.writer = 0
+	}
+	if heir == 0 {
+		return
+	}
+	if s.readers == 0 {
+		f.release(heir)
+	} else {
+		s.heir = heir
+	}
 }
 
 // finishRead notes that a reader of s has finished.

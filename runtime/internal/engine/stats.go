@@ -22,6 +22,10 @@ type Stats struct {
 	Skipped  uint64 // operations that did not run: an input was spoiled, or nobody wanted them any more
 	InPlace  uint64 // operations among Executed that wrote their result over an input, see device.Map
 
+	Plans    uint64 // made, see Capture
+	Runs     uint64 // of Plans; one that is enqueued as a whole counts as one operation
+	RunBytes int64  // in use now for what runs under way compute in between
+
 	Waits     int64         // waits for values that were not ready
 	WaitTime  time.Duration // idle time in waits
 	Stalls    int64         // waits for room at a bound
@@ -69,6 +73,10 @@ func (e *Engine) Stats() Stats {
 		s.Enqueued += st.enqueued() + computed
 	}
 	s.Enqueued += e.ranNow.Load() + e.skippedNow.Load() - e.gates.Load()
+	s.Plans, s.Runs, s.RunBytes = e.plans.made.Load(), e.plans.runs.Load(), e.plans.arenas.Load()
+	computed := e.plans.computed.Load()
+	s.Enqueued += computed
+	s.Executed += computed
 	t := &e.totals
 	s.Waits, s.WaitTime = t.waits.Load(), time.Duration(t.waitTime.Load())
 	s.Stalls, s.StallTime = t.stalls.Load(), time.Duration(t.stallTime.Load())

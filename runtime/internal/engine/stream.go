@@ -130,6 +130,7 @@ type record struct {
 	imm      [2]uint64
 	operands [device.MaxOperands]*Storage
 	more     []*Storage // see Op.Reads
+	run      *run       // of a Plan, whose outputs it writes; nil: it is an operation
 	shapes   [device.MaxOperands]*device.Shape
 	scope    *device.Scope // that it belongs to, or nil
 	link     *link         // the link to another stream that the operation touches, or nil
@@ -296,6 +297,11 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 				s.last.Store(seq + 1)
 			}
 		}
+		if op.run != nil {
+			for _, s := range op.run.outs {
+				s.last.Store(seq + 1)
+			}
+		}
 		st.pushed += bytes
 		st.owed += int64(r.cost) + st.launch
 		wake := st.isDue()
@@ -315,7 +321,12 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 // link, guess and stamp.
 func (r *record) fill(op *Op, writes uint8, pc uintptr) {
 	r.kernel, r.args, r.n, r.off, r.imm = op.Cmd.Kernel, op.Cmd.Args, op.Cmd.N, op.Cmd.Off, op.Cmd.Imm
-	r.operands, r.shapes, r.scope = op.Operands, op.Shapes, op.Operands[0].in.Scope()
+	r.operands, r.shapes = op.Operands, op.Shapes
+	if op.run != nil { // else it is nil already, see clear
+		r.run = op.run
+	} else {
+		r.scope = op.Operands[0].in.Scope()
+	}
 	if op.Reads != nil { // else it is nil already, see clear
 		r.more = op.Reads
 	}
@@ -330,6 +341,9 @@ func (r *record) clear() {
 	r.withdrawn = false
 	if r.more != nil {
 		r.more, r.chains = nil, nil
+	}
+	if r.run != nil {
+		r.run = nil
 	}
 	r.args, r.scope, r.link, r.guess, r.refused, r.fail = nil, nil, nil, nil, nil, nil
 }
@@ -423,6 +437,16 @@ func (st *stream) publish(r *record, seq uint64) {
 		if s != nil && r.writes>>i&1 != 0 && s.st == st {
 			s.finished(seq, r.fail)
 		}
+	}
+	if r.run == nil {
+		return
+	}
+	for i, s := range r.run.outs {
+		fail := r.fail
+		if r.run.fails != nil {
+			fail = r.run.fails[i]
+		}
+		s.finished(seq, fail)
 	}
 }
 

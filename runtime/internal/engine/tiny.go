@@ -51,10 +51,12 @@ const (
 func (st *stream) setTiny() {
 	e := st.e
 	st.costOfTiny = -1
+	if st.backend != nil && st.onHost {
+		st.runTiny = device.TinyOf(st.backend)
+	}
 	if e.mode != Async || st.backend == nil || !st.onHost || e.tiny == TinyNone || e.report.on() {
 		return
 	}
-	st.runTiny = device.TinyOf(st.backend)
 	switch {
 	case e.tiny == TinyAll:
 		st.costOfTiny = math.MaxInt64

@@ -350,6 +350,11 @@ func (f *flow) markOperands(r *record) {
 	for _, s := range r.more {
 		s.mark = max(s.mark, f.marks)
 	}
+	if r.run != nil {
+		for _, s := range r.run.outs {
+			s.mark = f.marks + 1
+		}
+	}
 }
 
 // isMarked reports whether r must finish before an operation whose operands are marked.
@@ -358,6 +363,9 @@ func (f *flow) isMarked(r *record) bool {
 		if r.orders>>i&1 != 0 && s.mark >= f.marks || r.reads>>i&1 != 0 && s.mark == f.marks+1 {
 			return true
 		}
+	}
+	if r.run != nil && slices.ContainsFunc(r.run.outs, func(s *Storage) bool { return s.mark >= f.marks }) {
+		return true
 	}
 	return slices.ContainsFunc(r.more, func(s *Storage) bool { return s.mark == f.marks+1 })
 }

@@ -304,7 +304,10 @@ func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 		r.fail = errReleased
 		return false
 	}
-	if r.fail = f.st.skips(r); r.fail != nil {
+	if r.run == nil { // in a run of a Plan, each operation may be skipped by itself
+		r.fail = f.st.skips(r)
+	}
+	if r.fail != nil {
 		r.skipped = true
 		return false
 	}
@@ -312,6 +315,9 @@ func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 		r.skipped = true
 		r.fail = f.st.lose(r, f.seqOfRunning(x), nil)
 		return false
+	}
+	if r.run != nil {
+		return f.runPlan(x, p)
 	}
 	err := r.command(f.st, &c.cmd[0])
 	if err != nil && errors.Is(err, device.ErrOutOfMemory) {
@@ -356,7 +362,11 @@ func (f *flow) seqOfRunning(x ref) uint64 {
 // after, but not in between. It returns true if run did: then the operation is ready again, as
 // before start.
 func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
-	f.st.findDonor(f.st.at(x))
+	if r := f.st.at(x); r.run != nil {
+		f.st.findDonors(r.run)
+	} else {
+		f.st.findDonor(r)
+	}
 	wake := f.readyCost >= wakeCost && f.parked.Load() > 0 && f.startable() != 0
 	f.unlock()
 	if wake {
