@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,22 +14,22 @@ import (
 // bitsOf returns the shape and the elements of ts, as texts that differ if a bit does.
 func bitsOf(ts ...*Tensor) (all []string) {
 	for _, t := range ts {
-		text := fmt.Sprint(t.dtype, t.shape)
+		text := fmt.Append(nil, t.dtype, t.shape)
 		switch t.dtype {
 		case Float32:
 			for _, v := range t.Float32s() {
-				text += fmt.Sprintf(" %x", math.Float32bits(v))
+				text = strconv.AppendUint(append(text, ' '), uint64(math.Float32bits(v)), 16)
 			}
 		case Float64:
 			for _, v := range t.Float64s() {
-				text += fmt.Sprintf(" %x", math.Float64bits(v))
+				text = strconv.AppendUint(append(text, ' '), math.Float64bits(v), 16)
 			}
 		case Bool:
-			text += fmt.Sprint(t.Bools())
+			text = fmt.Append(text, t.Bools())
 		default:
-			text += fmt.Sprint(t.As(Int64).Int64s())
+			text = fmt.Append(text, t.As(Int64).Int64s())
 		}
-		all = append(all, text)
+		all = append(all, string(text))
 	}
 	return all
 }
