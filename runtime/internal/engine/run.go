@@ -181,7 +181,9 @@ func (x *run) prepare(b *bench) error {
 	for i := range p.slots {
 		switch s := &p.slots[i]; s.kind {
 		case ofSource:
-			b.bufs[i] = x.sources[s.source].S.buf
+			if s.last >= 0 { // else its writer may not have finished
+				b.bufs[i] = x.sources[s.source].S.buf
+			}
 		case ofConstant:
 			b.bufs[i] = s.storage.buf
 		}
