@@ -303,6 +303,8 @@ type setting struct {
 	place
 	to   *product // nil: the place is empty from then on
 	sets uint64   // of a Param's value: how often it is set
+	// isDropped says that nothing uses the tensor of a Buffer, or the gradient, that was there before.
+	isDropped bool
 }
 
 // plan returns the plan of what was recorded. results are what the function has returned.
@@ -328,8 +330,10 @@ func (r *recorder) plan(results []*Tensor) *plan {
 	}
 	type changed struct {
 		setting
-		now  *Tensor
-		slot int
+		now    *Tensor
+		slot   int
+		had    bool // the place had a tensor before, of the source with the slot before
+		before int
 	}
 	var cells []changed
 	for i := range r.sources {
@@ -338,7 +342,7 @@ func (r *recorder) plan(results []*Tensor) *plan {
 			p.inputs++
 			continue
 		}
-		c := changed{setting: setting{place: s.place}, now: s.holds()}
+		c := changed{setting: setting{place: s.place}, now: s.holds(), had: s.layout != nil, before: s.slot}
 		if q, ok := s.cell.(*Param); ok && !s.isGrad {
 			c.sets = q.sets - s.sets
 		}
@@ -365,10 +369,21 @@ func (r *recorder) plan(results []*Tensor) *plan {
 	for i, t := range results {
 		p.results = append(p.results, of(t, slots[i]))
 	}
-	for _, c := range cells {
+	passed := map[int]bool{} // sources
+	for _, x := range p.results {
+		passed[x.number] = passed[x.number] || x.isSource
+	}
+	for i, c := range cells {
 		if c.now != nil {
 			x := of(c.now, c.slot)
-			c.to = &x
+			cells[i].to = &x
+			passed[x.number] = passed[x.number] || x.isSource
+		}
+	}
+	for _, c := range cells {
+		_, isBuffer := c.cell.(*Buffer)
+		if n, _ := p.Number(c.before); c.had && (c.isGrad || isBuffer) {
+			c.isDropped = !p.Reads(c.before) && !passed[n]
 		}
 		p.cells = append(p.cells, c.setting)
 	}
@@ -414,14 +429,33 @@ func (s *source) fits(t *Tensor) bool {
 }
 
 // run runs the plan.
-func (p *plan) run(bound []engine.Binding) []*Tensor {
+func (p *plan) run(bound []engine.Binding) (results []*Tensor) {
 	outs := make([]*engine.Storage, len(p.outs))
 	for i, bytes := range p.outs {
 		b := &body{}
 		b.own.Init(eng(), p.dev, bytes)
 		outs[i] = &b.own
 	}
-	p.Run(bound, outs)
+	live := p.Ask()
+	for i := range p.cells {
+		if c := &p.cells[i]; c.isDropped {
+			c.set(nil) // now, so that its memory can be used again
+		}
+	}
+	if len(p.cells) == 0 {
+		p.Run(bound, outs, live)
+		return p.finish(bound, outs)
+	}
+	// Nobody is woken before what cells have held is let go: the run may write over it.
+	eng().Bulk(func() {
+		p.Run(bound, outs, live)
+		results = p.finish(bound, outs)
+	})
+	return results
+}
+
+// finish sets the cells after a run, and returns the results.
+func (p *plan) finish(bound []engine.Binding, outs []*engine.Storage) []*Tensor {
 	used := make([]bool, len(outs))
 	handle := func(x *product) *Tensor {
 		t := *x.layout

@@ -238,7 +238,8 @@ func (f *failures) add(list []root, more int) {
 		if x.loss && !f.replace(x) {
 			continue
 		}
-		if at, _ := slices.BinarySearchFunc(f.list, x, root.compare); at < maxRoots {
+		// Behind those with the same place: the operations of one run of a Plan fail in program order.
+		if at, _ := slices.BinarySearchFunc(f.list, x, func(have, x root) int { return cmp.Or(have.compare(x), -1) }); at < maxRoots {
 			f.list = slices.Insert(f.list, at, x)
 		} else {
 			f.more++
@@ -291,7 +292,7 @@ func joinRoots(streams []*stream, s *device.Scope, others ...error) error {
 		all = append(all, list...)
 		more += m
 	}
-	slices.SortFunc(all, root.compare)
+	slices.SortStableFunc(all, root.compare)
 	seen := map[*OpError]bool{}
 	all = slices.DeleteFunc(all, func(x root) bool { // several scopes may have noted the same loss
 		again := x.loss && seen[x.err]

@@ -35,6 +35,7 @@ type planOp struct {
 	cmd    device.Command          // without buffers
 	slots  [device.MaxOperands]int // -1: there is no such operand
 	more   []int                   // see Op.Reads
+	makes  []int                   // the numbers of the outputs that it is the first to write
 	dead   []int                   // slots that no later operation uses, and that are no outputs
 	shapes [device.MaxOperands]*device.Shape
 	cost   int64
@@ -95,6 +96,7 @@ func (p *Plan) finish() {
 			switch s := &p.slots[slot]; {
 			case s.first != k:
 			case s.out != 0:
+				o.makes = append(o.makes, s.out-1)
 				p.inherit(k, slot)
 			default:
 				if inherited = p.inherit(k, slot); inherited >= 0 {
@@ -213,6 +215,9 @@ func (s *space) give(at, bytes int64) {
 // Bytes returns how many bytes output i has.
 func (p *Plan) Bytes(i int) int64 { return p.slots[p.outs[i]].bytes }
 
+// Reads reports whether an operation reads a source, by its slot.
+func (p *Plan) Reads(slot int) bool { return p.slots[slot].last >= 0 }
+
 // Constant returns the storage of a slot that is a constant, or nil.
 func (p *Plan) Constant(slot int) *Storage { return p.slots[slot].storage }
 
@@ -240,12 +245,11 @@ type Binding struct {
 	Shift int // how much later the elements begin than those that were recorded, in elements
 }
 
-// Run enqueues the operations of p. Source i is sources[i], on the device of p. Output i is put into
-// outs[i], new storages of that device with as many bytes as Bytes(i) says. Like Enqueue, Run waits
-// only at a bound. Operations fail, and spoil what depends on them, as they do if they are enqueued
-// one by one.
-func (p *Plan) Run(sources []Binding, outs []*Storage) {
-	imms := p.commands(p.ask())
+// Run enqueues the operations of p. Source i is sources[i], on the device of p. Output i is put into outs[i], new
+// storages of that device with as many bytes as Bytes(i) says. live is what Ask has returned. Like Enqueue, Run waits
+// only at a bound. Operations fail, and spoil what depends on them, as they do if they are enqueued one by one.
+func (p *Plan) Run(sources []Binding, outs []*Storage, live Live) {
+	imms := p.commands(live)
 	e, st := p.e, p.st
 	if st == nil {
 		return
@@ -262,8 +266,11 @@ func (p *Plan) Run(sources []Binding, outs []*Storage) {
 	}
 }
 
-// ask does the steps of the host. It returns the immediates of the operations that have live ones.
-func (p *Plan) ask() (imms [][2]uint64) {
+// Live are the immediates that differ from run to run.
+type Live [][2]uint64
+
+// Ask does what the host does before a run, see Capture.Do and Capture.Live. It may panic.
+func (p *Plan) Ask() (imms Live) {
 	for i := range p.host {
 		if h := &p.host[i]; h.do != nil {
 			h.do()
@@ -328,7 +335,7 @@ func (p *Plan) issue(sources []Binding, outs []*Storage, imms [][2]uint64) {
 }
 
 // commands returns the immediates of all operations in a run; nil: those that were recorded.
-func (p *Plan) commands(live [][2]uint64) [][2]uint64 {
+func (p *Plan) commands(live Live) [][2]uint64 {
 	if live == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -40,6 +41,11 @@ type run struct {
 	hint  int        // the output that was asked for last, see find
 	given []donor    // that give their memory, see findDonors
 
+	// Who executes the run has these. If memory is short, the run is put back among the ready operations, and goes on
+	// later.
+	b     *bench     // nil: the run has not begun
+	lacks bool       // the next command can't run, because an output has no memory
+	next  int        // the number of the next command
 	fails []*OpError // why each output is spoiled; nil: none is
 }
 
@@ -94,7 +100,7 @@ func (x *run) isComputed() bool {
 	if x.prepare(b) != nil {
 		return false
 	}
-	if k, err := x.loop(b, 0); err != nil || k < len(p.ops) {
+	if _, err := x.loop(b, 0); err != nil {
 		return false // it is enqueued, and fails again there
 	}
 	for _, s := range x.outs {
@@ -149,8 +155,8 @@ func (p *Plan) put(b *bench) {
 	p.benches.Put(b)
 }
 
-// prepare gives the run its memory: the arena, and that of outputs. It returns an error if there is none, and may be
-// called again. Donors give theirs at last, when nothing can fail any more.
+// prepare gives the run its arena, and finds the memory of sources. It returns an error if there is no arena, and may be
+// called again.
 func (x *run) prepare(b *bench) error {
 	p := x.p
 	if b.arena == nil && p.arena > 0 {
@@ -163,39 +169,41 @@ func (x *run) prepare(b *bench) error {
 			p.e.plans.arenas.Add(p.arena)
 		}
 	}
-	if b.arena != nil && b.base != b.arena.Ptr {
+	isElsewhere := b.arena != nil && b.base != b.arena.Ptr
+	if isElsewhere {
 		b.base = b.arena.Ptr
-		for i := range p.slots {
-			if s := &p.slots[i]; s.kind == ofOp && s.out == 0 {
-				b.temps[s.temp].Ptr = unsafe.Add(b.base, s.at)
-			}
-		}
-	}
-	for i, s := range x.outs {
-		if s.buf == nil && !slices.ContainsFunc(x.given, func(d donor) bool { return d.out == i }) {
-			if err := s.allocate(p.ops[p.slots[p.outs[i]].first].pc, false); err != nil {
-				return err
-			}
-		}
 	}
 	for i := range p.slots {
-		switch s := &p.slots[i]; s.kind {
-		case ofSource:
-			if s.last >= 0 { // else its writer may not have finished
-				b.bufs[i] = x.sources[s.source].S.buf
-			}
-		case ofConstant:
+		switch s := &p.slots[i]; {
+		case s.kind == ofSource && s.last >= 0: // else its writer may not have finished
+			b.bufs[i] = x.sources[s.source].S.buf
+		case s.kind == ofConstant:
 			b.bufs[i] = s.storage.buf
+		case isElsewhere && s.kind == ofOp && s.out == 0:
+			b.temps[s.temp].Ptr = unsafe.Add(b.base, s.at)
 		}
 	}
-	for _, d := range x.given {
-		if s := x.outs[d.out]; s.buf == nil {
-			s.takeOver(x.sources[d.source].S, p.ops[p.slots[d.slot].last].pc)
+	return nil
+}
+
+// allocate gives memory to output i, which the next command writes first: that of a donor, or else its own.
+func (x *run) allocate(b *bench, i int) error {
+	p := x.p
+	s, slot := x.outs[i], p.outs[i]
+	pc := p.ops[p.slots[slot].first].pc
+	if s.buf == nil {
+		for _, d := range x.given {
+			if d.out == i {
+				s.takeOver(x.sources[d.source].S, pc)
+			}
 		}
 	}
-	for i, s := range x.outs {
-		b.bufs[p.outs[i]] = s.buf
+	if s.buf == nil {
+		if err := s.allocate(pc, false); err != nil {
+			return err
+		}
 	}
+	b.bufs[slot] = s.buf
 	return nil
 }
 
@@ -212,6 +220,12 @@ func (x *run) loop(b *bench, from int) (k int, err error) {
 	for k = from; k < len(p.ops); k++ {
 		if b.fails != nil && b.skips(p, k) {
 			continue
+		}
+		for _, i := range p.ops[k].makes {
+			if err = x.allocate(b, i); err != nil {
+				x.lacks = true
+				return k, err
+			}
 		}
 		x.command(b, k, c)
 		if err = do(c); err != nil {
@@ -291,41 +305,68 @@ func (x *run) record(r *record, k int) *record {
 	return &record{kernel: o.cmd.Kernel, args: o.cmd.Args, shapes: o.shapes, pc: o.pc, order: r.order, scope: r.scope}
 }
 
-// runPlan executes the run of the record at x, like flow.run.
+// runPlan executes the run of the record at at, like flow.run.
 func (f *flow) runPlan(at ref, p patience) (held bool) {
 	r := f.st.at(at)
 	x := r.run
-	b := x.p.bench()
-	defer x.p.put(b)
-	err := x.prepare(b)
-	if err != nil && errors.Is(err, device.ErrOutOfMemory) {
-		f.finishReady()
-		if held, err = f.st.e.relief.retry(p, func() error { return x.prepare(b) }); held {
+	failed := func(k int, err error) *OpError {
+		return f.st.failed(x.record(r, k), f.seqOfRunning(at), err)
+	}
+	if x.b == nil {
+		b := x.p.bench()
+		if held, err := f.withMemory(p, func() error { return x.prepare(b) }); err != nil || held {
+			x.p.put(b)
+			if held {
+				return true
+			}
+			fail := failed(0, err)
+			x.fails = make([]*OpError, len(x.outs))
+			for i := range x.fails {
+				x.fails[i] = fail
+			}
+			return false
+		}
+		x.b = b
+		x.spoilSources(b, r)
+	}
+	for x.next < len(x.p.ops) {
+		var broken error
+		held, err := f.withMemory(p, func() (err error) {
+			x.lacks = false
+			if x.next, err = x.loop(x.b, x.next); !x.lacks {
+				broken, err = err, nil
+			}
+			return err
+		})
+		if held {
 			return true
 		}
-	}
-	if err != nil {
-		fail := f.st.failed(x.record(r, 0), f.seqOfRunning(at), err)
-		x.fails = make([]*OpError, len(x.outs))
-		for i := range x.fails {
-			x.fails[i] = fail
+		if err = cmp.Or(broken, err); err != nil {
+			x.b.spoil(x.p, x.next, failed(x.next, err))
+			x.next++
 		}
-		return false
 	}
-	x.spoilSources(b, r)
-	for k := 0; ; k++ {
-		if k, err = x.loop(b, k); err == nil {
-			break
-		}
-		b.spoil(x.p, k, f.st.failed(x.record(r, k), f.seqOfRunning(at), err))
-	}
-	if b.fails != nil {
+	if x.b.fails != nil {
 		x.fails = make([]*OpError, len(x.outs))
 		for i, slot := range x.p.outs {
-			x.fails[i] = b.fails[slot]
+			x.fails[i] = x.b.fails[slot]
 		}
 	}
+	x.p.put(x.b)
+	x.b = nil
 	return false
+}
+
+// withMemory calls try, again if memory is short. It returns true if memory stays short and a backlog may give some
+// back.
+func (f *flow) withMemory(p patience, try func() error) (held bool, err error) {
+	if err = try(); err != nil && errors.Is(err, device.ErrOutOfMemory) {
+		// Memory may be held by operations that are ready. After those have run, relief decides
+		// whether to wait for a backlog.
+		f.finishReady()
+		return f.st.e.relief.retry(p, try)
+	}
+	return false, err
 }
 
 // spoilSources notes which sources are spoiled.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	rtrace "runtime/trace"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -319,14 +318,9 @@ func (f *flow) run(x ref, c *scratch, p patience) (held bool) {
 	if r.run != nil {
 		return f.runPlan(x, p)
 	}
-	err := r.command(f.st, &c.cmd[0])
-	if err != nil && errors.Is(err, device.ErrOutOfMemory) {
-		// Memory may be held by operations that are ready. After those have run, relief decides
-		// whether to wait for a backlog.
-		f.finishReady()
-		if held, err = f.st.e.relief.retry(p, func() error { return r.command(f.st, &c.cmd[0]) }); held {
-			return true
-		}
+	held, err := f.withMemory(p, func() error { return r.command(f.st, &c.cmd[0]) })
+	if held {
+		return true
 	}
 	if err == nil {
 		_, err = submit(f.st.backend, c.cmd[:])
@@ -363,6 +357,7 @@ func (f *flow) seqOfRunning(x ref) uint64 {
 // before start.
 func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 	if r := f.st.at(x); r.run != nil {
+		f.schedule(f.scheduled+uint64(len(r.run.sources)), len(f.st.ring)+1) // as many Releases may follow
 		f.st.findDonors(r.run)
 	} else {
 		f.st.findDonor(r)
