@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -128,4 +129,25 @@ func TestCapturedTraining(t *testing.T) {
 			}
 		})
 	}
+}
+
+func Example_captured() {
+	tensor.Seed(1)
+	net := nn.Sequential(nn.Dense(16), nn.Tanh(), nn.Dense(1))
+	opt := optim.Adam(net.Params(), 0.02)
+	x := tensor.Linspace(-1, 1, 64).Reshape(64, 1)
+	y := x.Square()
+	var losses []*tensor.Tensor
+
+	step := asyncrt.Capture(func(in ...*tensor.Tensor) []*tensor.Tensor {
+		loss := nn.MSELoss(net.Forward(in[0]), in[1])
+		opt.Minimize(loss)
+		return []*tensor.Tensor{loss}
+	})
+	for range 200 {
+		losses = append(losses, step.Run(x, y)[0])
+	}
+
+	fmt.Println(losses[0].Item() > 0.1, losses[199].Item() < 0.001)
+	// Output: true true
 }

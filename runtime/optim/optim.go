@@ -425,8 +425,8 @@ func wide(t *tensor.Tensor) *tensor.Tensor {
 //go:noinline
 func (o *Optimizer) Step() { o.step(func() float64 { return 1 }, nil) }
 
-// step is Step with the rate multiplied by two numbers. One is on the device. The host knows the other, which may differ
-// in each run of a step that is captured.
+// step is Step with the rate multiplied by two numbers. One is on the device. The host knows the other, which may
+// differ in each run of a step that is captured.
 func (o *Optimizer) step(outer func() float64, by *scale) {
 	var factor float64
 	inEachRun(counts{&o.counts}, func() {

@@ -51,8 +51,8 @@ const maxPlans = 8
 // f is captured again if an operand or a cell has another shape, layout or element type, if a cell has a value or a
 // gradient now and had none, or the other way round, or if an optimiser computes in another way. So a step of training
 // is captured twice, and a short batch once more. A Captured has at most 8 plans; what would need another one calls f,
-// like any function. f is also just called in mode naive (ASYNCGEN_ENGINE), where a loop runs past its end, in a VMap, in
-// another capture, and if an operand is in a scope ([device.WithContext]).
+// like any function. f is also just called in mode naive (ASYNCGEN_ENGINE), where a loop runs past its end, in a VMap,
+// in another capture, and if an operand is in a scope ([device.WithContext]).
 //
 // Gradients end at Run: its operands and results are not tracked. So Backward belongs in f.
 //

@@ -79,8 +79,8 @@ func (cs *captures) set(owner uintptr, c *Capture) {
 	cs.n.Store(int32(len(of)))
 }
 
-// Captures reports whether the calling goroutine may begin a Capture, or run a Plan: it neither captures nor runs ahead of
-// a test. In mode Naive there are no Plans.
+// Captures reports whether the calling goroutine may begin a Capture, or run a Plan: it neither captures nor runs ahead
+// of a test. In mode Naive there are no Plans.
 func (e *Engine) Captures() bool {
 	return e.mode != Naive && e.Capturing() == nil && e.guess() == nil
 }

@@ -155,7 +155,7 @@ func (p *Plan) put(b *bench) {
 	p.benches.Put(b)
 }
 
-// prepare gives the run its arena, and finds the memory of sources. It returns an error if there is no arena, and may be
+// prepare gives the run its arena, and finds the memory of sources. It returns an error if there is no arena. It may be
 // called again.
 func (x *run) prepare(b *bench) error {
 	p := x.p
