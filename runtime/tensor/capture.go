@@ -70,7 +70,7 @@ func Capture(f func(in ...*Tensor) []*Tensor) *Captured {
 //
 // Several goroutines may call Run if the function changes nothing.
 //
-//asyncgen:api mutate none
+//asyncgen:api call recv once
 //go:noinline
 func (c *Captured) Run(in ...*Tensor) []*Tensor {
 	isRow := false
