@@ -126,6 +126,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Buffer).Set", Mutate, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Buffer).Value", Value, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Captured).Plans", Meta, Recv, Never, Alone, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Captured).Remarks", Meta, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Captured).Run", Call, Recv, Once, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Fused).Mean", Op, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Fused).Of", Op, None, Never, Alone, "", ""},

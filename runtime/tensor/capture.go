@@ -16,8 +16,10 @@ type Captured struct {
 	f      func(in ...*Tensor) []*Tensor
 	caller uintptr // who called Capture
 
-	mu    sync.Mutex // guards plans
-	plans []*plan    // in the order in which they were made; replaced, never changed
+	mu      sync.Mutex // guards the rest
+	plans   []*plan    // in the order in which they were made; replaced, never changed
+	remarks []string   // see Remarks
+	isFull  bool       // there was no room for another plan
 }
 
 // maxPlans is how many plans a Captured has at most. Each is for other shapes.
@@ -88,24 +90,48 @@ func (c *Captured) Run(in ...*Tensor) []*Tensor {
 	c.mu.Unlock()
 	for i := len(plans) - 1; i >= 0; i-- { // the newest has seen the cells last
 		p := plans[i]
-		if bound, ok := p.bind(in); ok {
+		if bound, differs := p.bind(in); differs == nil {
 			return p.run(bound)
 		}
 	}
 	if len(plans) >= maxPlans {
+		c.overflows()
 		return c.call(in)
 	}
 	return c.capture(in)
 }
 
-// Plans returns how often the function was captured so far. More than two or three say that shapes change: pad batches
-// to few lengths.
+// Plans returns how often the function was captured so far. More than two or three say that shapes change, see
+// [Captured.Remarks]: pad batches to few lengths.
 //
 //asyncgen:api meta
 func (c *Captured) Plans() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.plans)
+}
+
+// Remarks says why the function was captured each time but the first: what differs from the plan before, such as
+//
+//	operand 0 is float32[7 784] and was float32[32 784]
+//
+// If there is no room for more plans, the last remark says so.
+//
+//asyncgen:api meta
+func (c *Captured) Remarks() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.remarks)
+}
+
+// overflows notes that there is no room for another plan.
+func (c *Captured) overflows() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isFull {
+		c.isFull = true
+		c.remarks = append(c.remarks, fmt.Sprintf("there are %d plans: what needs another one is not captured", maxPlans))
+	}
 }
 
 // call calls the function.
@@ -140,6 +166,15 @@ func (c *Captured) capture(in []*Tensor) []*Tensor {
 	})
 	r.User = r
 	defer r.End()
+	c.mu.Lock()
+	plans := c.plans
+	c.mu.Unlock()
+	remark := ""
+	if n := len(plans); n > 0 {
+		if _, differs := plans[n-1].bind(in); differs != nil { // else another goroutine has captured the same
+			remark = differs()
+		}
+	}
 	for i, x := range in {
 		r.add(source{input: i}, x)
 	}
@@ -152,6 +187,9 @@ func (c *Captured) capture(in []*Tensor) []*Tensor {
 	defer c.mu.Unlock()
 	if len(c.plans) < maxPlans { // else another goroutine was faster
 		c.plans = append(slices.Clip(c.plans), p)
+		if remark != "" {
+			c.remarks = append(c.remarks, remark)
+		}
 	}
 	return out
 }
@@ -283,6 +321,7 @@ func (at place) holds() *Tensor {
 type plan struct {
 	*engine.Plan
 	inputs  int
+	here    device.Device // the default device
 	sources []source
 	results []product
 	cells   []setting
@@ -310,7 +349,7 @@ type setting struct {
 // plan returns the plan of what was recorded. results are what the function has returned.
 func (r *recorder) plan(results []*Tensor) *plan {
 	var outs []int
-	p := &plan{}
+	p := &plan{here: device.Device{}.Or()}
 	number := map[int]bool{}
 	note := func(t *Tensor) (slot int) {
 		slot, ok := r.Slot(t.storage)
@@ -390,10 +429,13 @@ func (r *recorder) plan(results []*Tensor) *plan {
 	return p
 }
 
-// bind returns what the sources are in a run with the operands in. It reports false if the plan isn't for them.
-func (p *plan) bind(in []*Tensor) (bound []engine.Binding, ok bool) {
+// bind returns what the sources are in a run with the operands in. If the plan isn't for them, differs says why.
+func (p *plan) bind(in []*Tensor) (bound []engine.Binding, differs func() string) {
 	if len(in) != p.inputs {
-		return nil, false
+		return nil, func() string { return fmt.Sprintf("%d operands, and there were %d", len(in), p.inputs) }
+	}
+	if (device.Device{}).Or() != p.here {
+		return nil, func() string { return "the default device is another one" }
 	}
 	bound = make([]engine.Binding, 0, len(p.sources))
 	for i := range p.sources {
@@ -402,30 +444,55 @@ func (p *plan) bind(in []*Tensor) (bound []engine.Binding, ok bool) {
 		if s.cell == nil {
 			t = in[s.input]
 		}
-		if (t == nil) != (s.layout == nil) {
-			return nil, false
+		if (t == nil) != (s.layout == nil) || t != nil && !s.fits(t) {
+			return nil, func() string { return s.remark(t) }
 		}
 		if t == nil {
 			continue
-		}
-		if !s.fits(t) {
-			return nil, false
 		}
 		b := engine.Binding{S: t.storage, Shift: t.off - s.layout.off}
 		n, _ := p.Number(s.slot)
 		if n == len(bound) {
 			bound = append(bound, b)
-		} else if bound[n] != b { // two sources were one tensor
-			return nil, false
+		} else if bound[n] != b {
+			return nil, func() string { return s.String() + " is no longer the same tensor as another operand or cell" }
 		}
 	}
-	return bound, p.Holds()
+	if !p.Holds() {
+		return nil, func() string { return "an optimiser computes in another way" }
+	}
+	return bound, nil
 }
 
 // fits reports whether t lies in its storage as what was captured did, perhaps elsewhere in it, and on the same device.
 func (s *source) fits(t *Tensor) bool {
 	l := s.layout
 	return t.dtype == l.dtype && t.storage.Device() == s.dev && slices.Equal(t.shape, l.shape) && slices.Equal(t.strides, l.strides)
+}
+
+// String is "operand 0", "a value of *tensor.Param" and the like.
+func (s *source) String() string {
+	switch {
+	case s.cell == nil:
+		return fmt.Sprintf("operand %d", s.input)
+	case s.isGrad:
+		return fmt.Sprintf("a gradient of %T", s.cell)
+	}
+	return fmt.Sprintf("a value of %T", s.cell)
+}
+
+// remark says how t differs from what was captured.
+func (s *source) remark(t *Tensor) string {
+	l := s.layout
+	switch {
+	case t == nil:
+		return s.String() + " is no longer there"
+	case l == nil:
+		return s.String() + " is there now"
+	case t.dtype == l.dtype && slices.Equal(t.shape, l.shape):
+		return s.String() + " is a view of another kind, or on another device"
+	}
+	return fmt.Sprintf("%v is %v%v and was %v%v", s, t.dtype, t.shape, l.dtype, l.shape)
 }
 
 // run runs the plan.
