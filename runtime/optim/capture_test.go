@@ -131,6 +131,79 @@ func TestCapturedTraining(t *testing.T) {
 	}
 }
 
+// The same of models with layers of other kinds, whose parameters the first step makes, and of batches of two sizes.
+func TestCapturedModels(t *testing.T) {
+	by2 := tensor.Conv{Stride: tensor.Both(2)}
+	for name, model := range map[string]struct {
+		make func() nn.Module
+		x    func(n int) *tensor.Tensor
+		y    func(n int) *tensor.Tensor
+	}{
+		"convolutions": {
+			func() nn.Module {
+				return nn.Sequential(nn.Conv2D(4, tensor.Both(3), by2), nn.BatchNorm(), nn.ReLU(), nn.MaxPool2D(tensor.Pool{Window: tensor.Both(2)}), nn.Flatten(), nn.Dense(5))
+			},
+			func(n int) *tensor.Tensor { return tensor.Randn(n, 2, 12, 12) },
+			func(n int) *tensor.Tensor { return tensor.RandInt(0, 5, n) },
+		},
+		"attention": {
+			func() nn.Module {
+				return nn.Sequential(
+					nn.Embedding(9, 16),
+					nn.Residual(nn.LayerNorm(), nn.MultiHeadAttention(16, 2, nn.Heads{Causal: true, Dropout: 0.1})),
+					nn.Residual(nn.LayerNorm(), nn.Dense(32), nn.GELU(), nn.Dense(16)), nn.Dense(9))
+			},
+			func(n int) *tensor.Tensor { return tensor.RandInt(0, 9, n, 6) },
+			func(n int) *tensor.Tensor { return tensor.RandInt(0, 9, n, 6) },
+		},
+		"bfloat16": {
+			func() nn.Module { return nn.Sequential(nn.Dense(8), nn.Tanh(), nn.Dense(4)) },
+			func(n int) *tensor.Tensor { return tensor.Randn(n, 3).As(tensor.BFloat16) },
+			func(n int) *tensor.Tensor { return tensor.RandInt(0, 4, n) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all [2][]string
+			for k := range all {
+				tensor.Seed(1)
+				net := model.make()
+				var opt *optim.Optimizer
+				step := func(in ...*tensor.Tensor) []*tensor.Tensor {
+					loss := nn.CrossEntropy(net.Forward(in[0]), in[1])
+					if opt == nil {
+						opt = optim.AdamW(nn.Params(net), 0.01)
+					}
+					opt.Minimize(loss)
+					return []*tensor.Tensor{loss}
+				}
+				c := tensor.Capture(step)
+				if k == 1 {
+					step = c.Run
+				}
+				var losses []*tensor.Tensor
+				for i := range 9 {
+					n := 4 - i%3/2
+					losses = append(losses, step(model.x(n), model.y(n))...)
+				}
+				for i, l := range losses {
+					all[k] = append(all[k], fmt.Sprintf("loss %d: %x", i, l.As(tensor.Float64).Float64s()))
+				}
+				for i, p := range nn.Params(net) {
+					all[k] = append(all[k], fmt.Sprintf("parameter %d: %x", i, p.Value().As(tensor.Float64).Float64s()))
+				}
+				if n := c.Plans(); k == 1 && engine.Default().Captures() && n != 3 {
+					t.Errorf("%d plans, want 3: %q", n, c.Remarks())
+				}
+			}
+			for i, want := range all[0] {
+				if got := all[1][i]; got != want {
+					t.Fatalf("captured: %s\nwant %s", got, want)
+				}
+			}
+		})
+	}
+}
+
 func Example_captured() {
 	tensor.Seed(1)
 	net := nn.Sequential(nn.Dense(16), nn.Tanh(), nn.Dense(1))
