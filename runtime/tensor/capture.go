@@ -325,7 +325,6 @@ type plan struct {
 	sources []source
 	results []product
 	cells   []setting
-	dev     device.Device
 	outs    []int64 // bytes of each new storage
 }
 
@@ -365,7 +364,6 @@ func (r *recorder) plan(results []*Tensor) *plan {
 	var slots []int
 	for _, t := range results {
 		slots = append(slots, note(t))
-		p.dev = t.storage.Device()
 	}
 	type changed struct {
 		setting
@@ -388,7 +386,6 @@ func (r *recorder) plan(results []*Tensor) *plan {
 		if c.now != s.first {
 			if c.now != nil {
 				c.slot = note(c.now)
-				p.dev = c.now.storage.Device()
 			}
 			cells = append(cells, c)
 		}
@@ -500,7 +497,7 @@ func (p *plan) run(bound []engine.Binding) (results []*Tensor) {
 	outs := make([]*engine.Storage, len(p.outs))
 	for i, bytes := range p.outs {
 		b := &body{}
-		b.own.Init(eng(), p.dev, bytes)
+		b.own.Init(eng(), p.Device(), bytes)
 		outs[i] = &b.own
 	}
 	live := p.Ask()

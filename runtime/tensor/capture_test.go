@@ -95,7 +95,7 @@ func TestCapture(t *testing.T) {
 		{"random numbers", 1, func() func(in ...*Tensor) []*Tensor {
 			g := NewGenerator(3)
 			return func(in ...*Tensor) []*Tensor {
-				return []*Tensor{g.Randn(4, 3).Add(in[0]), g.RandInt(0, 100, 5), g.Uniform(1, 2, 3), On(device.CPU()).As(Float16).Zeros(2)}
+				return []*Tensor{g.Randn(4, 3).Add(in[0]), g.RandInt(0, 100, 5), g.Uniform(1, 2, 3), here().As(Float16).Zeros(2)}
 			}
 		}},
 		{"gradients", 2, func() func(in ...*Tensor) []*Tensor {
@@ -172,6 +172,21 @@ func TestCapture(t *testing.T) {
 	}
 }
 
+// An operand of another device can be passed on.
+func TestCapturePasses(t *testing.T) {
+	far, err := device.Open("sim:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Capture(func(in ...*Tensor) []*Tensor { return []*Tensor{in[0].Neg(), in[1]} })
+	for i := range 3 {
+		x, y := Full(float64(i), 3), On(far).Full(float64(-i), 3)
+		if out := c.Run(x, y); out[0].Device() != x.Device() || !slices.Equal(out[0].Float32s(), out[1].Float32s()) {
+			t.Errorf("run %d gives %v on %v, %v", i, out[0], out[0].Device(), out[1])
+		}
+	}
+}
+
 // Other shapes, layouts and types are captured once each, until there are too many plans.
 func TestCaptureShapes(t *testing.T) {
 	c := Capture(func(in ...*Tensor) []*Tensor { return []*Tensor{in[0].MulScalar(2).Sum(0), in[0].Transpose()} })
@@ -229,7 +244,7 @@ func TestCaptureRefuses(t *testing.T) {
 		"snapshot":  {func() { Snapshot(b) }, "calls Snapshot"},
 		"seed":      {func() { Seed(1) }, "calls Seed"},
 		"generator": {func() { NewGenerator(1).Value() }, "calls Value of a Generator"},
-		"device":    {func() { x.To(device.CPU()); x.Neg().To(far) }, "several devices"},
+		"device":    {func() { x.To(x.Device()); x.Neg().To(far) }, "another device"},
 		"foreign":   {func() { Changing(&odd{}) }, "changes a *tensor.odd"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,6 +35,7 @@ type captures struct {
 // What a Capture refuses.
 const (
 	refusedWait   = "it waits for a value"
+	refusedCopy   = "it waits for a value, or copies one to another device"
 	refusedDevice = "it uses several devices"
 	refusedTensor = "it uses a tensor that is neither an input, nor the value of a cell, nor made in the step: pass it as an input, or hold it in a Buffer"
 	refusedGuess  = "it runs ahead of a test"

@@ -130,7 +130,7 @@ func (f *flow) endGate(l *link) {
 // device without host memory, copy it to device.CPU(): the Buffer of the copy can be read when the
 // copy is Ready.
 func (e *Engine) Copy(s *Storage, off, n int, dt device.DType, to device.Device) *Storage {
-	e.mustNotCapture(refusedDevice)
+	e.mustNotCapture(refusedCopy)
 	pc := callerPC()
 	size := int64(n) * int64(dt.Size())
 	dst := e.NewStorage(to, size)

@@ -212,6 +212,9 @@ func (s *space) give(at, bytes int64) {
 	}
 }
 
+// Device returns the device of p, which has operations.
+func (p *Plan) Device() device.Device { return p.st.dev }
+
 // Bytes returns how many bytes output i has.
 func (p *Plan) Bytes(i int) int64 { return p.slots[p.outs[i]].bytes }
 
