@@ -11,6 +11,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
+	"github.com/asyncgen/asyncgen/device/sim"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 )
 
@@ -57,6 +58,12 @@ func TestCapture(t *testing.T) {
 		{"operands and nothing", 1, func() func(in ...*Tensor) []*Tensor {
 			return func(in ...*Tensor) []*Tensor {
 				return []*Tensor{in[1], in[0].Transpose(), Full(3, 2, 2), Arange(0, 4, 1)}
+			}
+		}},
+		{"no elements", 1, func() func(in ...*Tensor) []*Tensor {
+			return func(in ...*Tensor) []*Tensor {
+				x := in[0].Slice(0, 0, 0).Neg()
+				return []*Tensor{x.MatMul(x.Transpose()).Exp(), x.Sum()}
 			}
 		}},
 		{"parts", 1, func() func(in ...*Tensor) []*Tensor {
@@ -174,10 +181,7 @@ func TestCapture(t *testing.T) {
 
 // An operand of another device can be passed on.
 func TestCapturePasses(t *testing.T) {
-	far, err := device.Open("sim:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := device.Wrap("far", device.KindSimulated, sim.New(sim.Options{}))
 	c := Capture(func(in ...*Tensor) []*Tensor { return []*Tensor{in[0].Neg(), in[1]} })
 	for i := range 3 {
 		x, y := Full(float64(i), 3), On(far).Full(float64(-i), 3)
@@ -224,10 +228,7 @@ func TestCaptureRefuses(t *testing.T) {
 	}
 	x, other, data := Ones(2), Ones(2), []float32{1, 2}
 	p, b := NewParam(Ones(2)), NewBuffer(Ones(2))
-	far, err := device.Open("sim:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := device.Wrap("far", device.KindSimulated, sim.New(sim.Options{}))
 	for name, test := range map[string]struct {
 		f    func()
 		want string

@@ -168,8 +168,8 @@ type gap struct{ from, to int64 }
 // alignment is that of contents in an arena, as in memory of the Go heap.
 const alignment = 64
 
-// rounded returns how much room contents take.
-func roundedUp(bytes int64) int64 { return (bytes + alignment - 1) &^ (alignment - 1) }
+// roundedUp returns how much room contents take. Those without elements take some, since they too have an address.
+func roundedUp(bytes int64) int64 { return (max(bytes, 1) + alignment - 1) &^ (alignment - 1) }
 
 func (s *space) take(bytes int64) (at int64) {
 	bytes = roundedUp(bytes)
@@ -196,9 +196,6 @@ func (s *space) take(bytes int64) (at int64) {
 }
 
 func (s *space) give(at, bytes int64) {
-	if bytes == 0 {
-		return
-	}
 	g := gap{at, at + roundedUp(bytes)}
 	i, _ := slices.BinarySearchFunc(s.gaps, g, func(a, b gap) int { return cmp.Compare(a.from, b.from) })
 	s.gaps = slices.Insert(s.gaps, i, g)
