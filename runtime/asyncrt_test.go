@@ -213,3 +213,18 @@ func ExampleBulk() {
 	fmt.Println(x.Sum().Item())
 	// Output: 303
 }
+
+// Who looks at operations sees those of a captured step, one by one, with the lines of the step.
+func TestCaptureIsSeen(t *testing.T) {
+	f := func(in ...*tensor.Tensor) []*tensor.Tensor {
+		y := in[0].MulScalar(2).Exp()
+		return []*tensor.Tensor{y, tensor.Concat(0, y, in[0]).Sum()}
+	}
+	step := asyncrt.Capture(f)
+	x := tensor.Ones(3)
+	step.Run(x)
+	want := asyncrt.Graph(func() { f(x) }).String()
+	if got := asyncrt.Graph(func() { step.Run(x) }).String(); got != want {
+		t.Errorf("captured:\n%s\nplain:\n%s", got, want)
+	}
+}
