@@ -29,6 +29,14 @@ func scarce(t *testing.T, bytes int, f func(t *testing.T, on device.Device)) {
 	}
 }
 
+// halves is a captured step of two tensors as large as its operand: one that it returns, and one in between.
+func halves() *tensor.Captured {
+	return asyncrt.Capture(func(in ...*tensor.Tensor) []*tensor.Tensor {
+		y := in[0].Mul(in[1]).Flip(0).Add(in[0])
+		return []*tensor.Tensor{y, y.Sum(), in[1].MulScalar(0.9)}
+	})
+}
+
 // memoryLoops are loops over tensors of 1 MiB, as written and as the generator rewrites them. They return what they
 // have read. They need at most five tensors at a time besides w.
 var memoryLoops = []struct {
@@ -125,6 +133,39 @@ var memoryLoops = []struct {
 			return fmt.Sprint(i, p.Value().Sum().Item())
 		}
 		return "none"
+	}},
+	{"captured", func(w *tensor.Tensor) string {
+		least := math.Inf(1)
+		var best *tensor.Tensor
+		step, scale := halves(), tensor.On(w.Device()).Scalar(1)
+		for range memorySteps {
+			y := step.Run(w, scale)
+			scale = y[2]
+			if s := y[1].Item(); s < least {
+				least, best = s, y[0]
+			}
+			afterStep()
+		}
+		return fmt.Sprint(least, best.Sum().Item())
+	}, func(w *tensor.Tensor) string {
+		least := math.Inf(1)
+		var best *tensor.Tensor
+		later := asyncrt.NewLater[struct{}](64)
+		defer later.Close()
+		step, scale := halves(), tensor.On(w.Device()).Scalar(1)
+		for range memorySteps {
+			y := step.Run(w, scale)
+			scale = y[2]
+			sumAt := later.Read(y[1])
+			later.Do(func() {
+				if s := sumAt.Item(); s < least {
+					least, best = s, y[0]
+				}
+			})
+			afterStep()
+		}
+		later.Flush()
+		return fmt.Sprint(least, best.Sum().Item())
 	}},
 	{"surge", func(w *tensor.Tensor) string { // one step in ten needs much more memory than the others
 		sum := 0.0

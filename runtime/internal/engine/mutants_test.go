@@ -66,6 +66,14 @@ var mutants = []mutant{
 	{"a waiter does not run readers of what is overwritten", "wait.go",
 		"|| r.reads>>i&1 != 0 && s.mark == f.marks+1", ""},
 
+	// Runs of plans.
+	{"what uses an output of a run does not wait", "flow.go",
+		"nobody writes or reads them yet\n\t\t\ts.writer = self", "nobody writes or reads them yet\n\t\t\t_ = s"},
+	{"a run does not wait for its sources", "run.go",
+		"e.admit(p.bytes, &op, pc)", "op.Reads = nil\n\te.admit(p.bytes, &op, pc)"},
+	{"contents of a run overlap", "plan.go",
+		"s.size = at + bytes", "s.size = at + bytes/2"},
+
 	// Operations that calls compute.
 	{"a call computes what is to be computed past a test", "tiny.go",
 		"e.guesses.n.Load() != 0 || ", ""},
