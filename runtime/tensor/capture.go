@@ -41,7 +41,7 @@ const maxPlans = 8
 // The results have the bits of f, and are new tensors in each Run: no earlier result is ever overwritten. f may use its
 // operands, cells ([Param], [Buffer]) and generators, what it makes itself, and optimisers of package optim. In each
 // Run the operands are new, cells give what they hold at the time and are set, gradients are added, numbers are drawn
-// from where the generator is, and an optimiser has the rate of the day.
+// from where the generator is, and an optimiser goes on with its present rate and number of steps.
 //
 // f does nothing but compute. Everything else in f happens when it is captured, and not in later Runs: assignments to
 // variables, prints, branches. Numbers of Go that f computes with are those of the capture, but for constants of

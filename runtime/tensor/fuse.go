@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/kernel"
@@ -120,19 +121,22 @@ func (f *Fused) Of(x ...*Tensor) *Tensor {
 	in := f.operands(x)
 	y := elementwise(f.def, f.scalars, in, f.live == nil)
 	if f.live != nil {
-		f.enliven(x[len(x)-1])
+		f.enliven(x)
 	}
 	return y
 }
 
-// enliven has a step that is captured ask for the constants of the operation that was enqueued last in each run. x is
-// its last operand.
-func (f *Fused) enliven(x *Tensor) {
+// enliven has a step that is captured ask for the constants of the operation on x, which was enqueued last, in each run.
+func (f *Fused) enliven(x []*Tensor) {
 	c := eng().Capturing()
 	if c == nil {
 		return
 	}
-	like := []*Tensor{{shape: x.Shape(), dtype: x.dtype}}
+	if slices.ContainsFunc(x, func(t *Tensor) bool { return t.isRow(f.def.Name) }) {
+		c.Refuse("it gives rows constants of WithFunc")
+	}
+	last := x[len(x)-1]
+	like := []*Tensor{{shape: last.Shape(), dtype: last.dtype}}
 	c.Live(func() (imm [2]uint64) {
 		scalars := f.live()
 		for i := range f.def.Scalars {

@@ -22,7 +22,8 @@ import (
 //     is allocated, counted or given back, so no bound is affected.
 //   - The operation would be allowed to begin: its scope has not ended, and the engine is not closed.
 //   - Nobody speculates. A Guess tells its own storages from older ones by their writers' places in
-//     the stream, and a result that a call has computed has no such place.
+//     the stream, and a result that a call has computed has no such place. Nor does anybody capture:
+//     a Capture records what is enqueued.
 //   - Nobody observes the order or the time of operations: there is no Record, no trace, no report of waits, no
 //     sync policy, no clock of a model, and the mode is Async. Devices that fail on purpose (package
 //     fault) don't allow it.
@@ -128,8 +129,8 @@ func (st *stream) desk() *desk {
 	return &st.desks[stack&uintptr(len(st.desks)-1)]
 }
 
-// isWatched reports whether somebody speculates or observes the order or time of operations, or the
-// engine is closed.
+// isWatched reports whether somebody speculates, captures or observes the order or time of
+// operations, or the engine is closed.
 func (st *stream) isWatched() bool {
 	e := st.e
 	return e.guesses.n.Load() != 0 || e.captures.n.Load() != 0 || e.watcher.on.Load() || e.closed.Load() || SyncPolicy(e.syncs.policy.Load()) != Allow || forbidding.Load() != 0 ||
