@@ -126,7 +126,7 @@ func (f *Fused) Of(x ...*Tensor) *Tensor {
 	return y
 }
 
-// enliven has a step that is captured ask for the constants of the operation on x, which was enqueued last, in each run.
+// enliven is called behind the operation on x. A step that is captured asks for its constants in each run.
 func (f *Fused) enliven(x []*Tensor) {
 	c := eng().Capturing()
 	if c == nil {
