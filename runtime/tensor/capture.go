@@ -85,6 +85,7 @@ func (c *Captured) Run(in ...*Tensor) []*Tensor {
 	if isRow || !eng().Captures() || slices.ContainsFunc(in, func(x *Tensor) bool { return x.storage.Device().Scope() != nil }) {
 		return c.call(in)
 	}
+	in = untracked(in)
 	c.mu.Lock()
 	plans := c.plans
 	c.mu.Unlock()
@@ -145,13 +146,14 @@ func (c *Captured) call(in []*Tensor) []*Tensor {
 	return untracked(out)
 }
 
-// untracked returns ts with a handle that is not tracked in place of each that is.
+// untracked returns ts with a handle that is neither tracked nor lazy in place of each that is.
 func untracked(ts []*Tensor) []*Tensor {
 	out := slices.Clone(ts)
 	for i, t := range out {
 		if t.node != nil {
-			out[i] = t.Detach()
+			t = t.Detach()
 		}
+		out[i] = t.Eager()
 	}
 	return out
 }

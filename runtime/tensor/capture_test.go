@@ -49,6 +49,15 @@ func TestCapture(t *testing.T) {
 		{"elementwise", 1, func() func(in ...*Tensor) []*Tensor {
 			return func(in ...*Tensor) []*Tensor { return []*Tensor{in[0].Mul(in[1]).AddScalar(1).Exp(), in[0].Neg()} }
 		}},
+		{"lazy", 2, func() func(in ...*Tensor) []*Tensor {
+			w := NewParam(Full(0.5, 4, 3))
+			return func(in ...*Tensor) []*Tensor {
+				y := in[0].leader().Mul(in[1]).Add(w.Value()).Tanh()
+				loss := y.Square().Sum()
+				loss.Backward()
+				return []*Tensor{y, loss, y.MulScalar(2)}
+			}
+		}},
 		{"products and views", 1, func() func(in ...*Tensor) []*Tensor {
 			return func(in ...*Tensor) []*Tensor {
 				y := in[0].MatMul(in[1].Transpose()).Softmax(-1)
