@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -369,5 +370,97 @@ func BenchmarkLazy(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// TestLazyWhereTheProgramGuesses: what was put off before a guess, or in it, is there after the guess was discarded.
+func TestLazyWhereTheProgramGuesses(t *testing.T) {
+	defer tensor.SetLazyFrom(0)()
+	everywhere(t, func(t *testing.T, on device.Device) {
+		e := tensor.CurrentEngine()
+		x := tensor.FromOn(on, []float64{1, 2, 3, 4}, 2, 2)
+		before, kept := x.Lazy().MulScalar(2).AddScalar(1), x.Lazy().Neg().Abs()
+		s := e.Speculate()
+		g := s.Guess()
+		used := before.MatMul(x) // needs what waits
+		tensor.Dead(kept)        // takes effect only if the guess is kept
+		h := before.Exp()
+		s.End()
+		g.Discard()
+		if got, want := fmt.Sprint(before.Float64s()), "[3 5 7 9]"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		used.Wait() // which is of no interest
+		if got, want := h.Float64s()[0], math.Exp(3); math.Abs(got-want) > 1e-12*want {
+			t.Errorf("%v, want %v", got, want)
+		}
+		s = e.Speculate()
+		g = s.Guess()
+		inside := before.Lazy().Neg()
+		s.End()
+		g.Keep()
+		if got, want := fmt.Sprint(inside.Float64s()), "[-3 -5 -7 -9]"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}
+
+// TestLazyLetsGo: a result that waits and that nobody holds keeps none of its operands.
+func TestLazyLetsGo(t *testing.T) {
+	e := engine.New(engine.Options{})
+	defer e.Close()
+	defer tensor.SetEngine(e)()
+	live := func() int64 {
+		if err := e.WaitAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return device.MemoryOf(device.CPU().Backend()).Stats().Live
+	}
+	start := live()
+	x := tensor.Ones(1 << 20)
+	l := x.Lazy()
+	y := l.Neg()
+	z := y.Exp()
+	tensor.Dead(x, l, y)
+	if live() == start {
+		t.Error("z does not keep x")
+	}
+	tensor.Dead(z)
+	if n := live() - start; n != 0 {
+		t.Errorf("%d bytes are in use", n)
+	}
+	w := tensor.Ones(1 << 20)
+	tracked := w.Track()
+	l = tracked.Lazy()
+	y = l.Neg()
+	z = y.Exp()
+	loss := z.Sum()
+	tensor.Dead(w, tracked, l, y, z)
+	if live() == start {
+		t.Error("the gradient does not keep w")
+	}
+	loss.Backward()
+	tensor.Dead(loss)
+	if n := live() - start; n > 64 {
+		t.Errorf("%d bytes are in use after Backward", n)
+	}
+}
+
+// TestLazyForGoroutines: several may need a result at once.
+func TestLazyForGoroutines(t *testing.T) {
+	for range 20 {
+		x := tensor.Ones(100, 100)
+		y := x.Lazy().Neg().Exp()
+		z := y.Mul(x)
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				r := []*tensor.Tensor{y, z, y.Add(z), z.Sub(y).Eager()}[i]
+				if got := r.Float32s()[0]; got != []float32{0.36787945, 0.36787945, 0.7357589, 0}[i] {
+					t.Errorf("%d: %v", i, got)
+				}
+			})
+		}
+		all.Wait()
 	}
 }
