@@ -178,7 +178,7 @@ func named(t types.Type, names []string) bool {
 	}
 	path, name := n.Obj().Pkg().Path(), n.Obj().Name()
 	for _, full := range names {
-		if p, ok := strings.CutSuffix(full, "."+name); ok && p == path {
+		if rest, ok := strings.CutPrefix(full, path); ok && len(rest) == len(name)+1 && rest[0] == '.' && rest[1:] == name {
 			return true
 		}
 	}

@@ -100,7 +100,7 @@ func (f *frame) make(e *ast.CallExpr) value {
 	if len(e.Args) > 1 {
 		n = f.term(f.expr(e.Args[1]))
 		if n.c == nil {
-			f.mayFail("make", n)
+			f.mayFail("fails: make", n)
 		}
 	}
 	if len(e.Args) > 2 {

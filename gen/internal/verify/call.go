@@ -2,6 +2,7 @@ package verify
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -10,18 +11,51 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-func (f *frame) callExpr(e *ast.CallExpr) value {
-	info := f.fn.Info
-	if tv := info.Types[e.Fun]; tv.IsType() {
-		return f.converted(f.expr(e.Args[0]), f.typeOf(e.Args[0]), tv.Type, e.Args[0])
+// A callee is what a call calls. Of constant, to, builtin and fn one is set, or none where a value is called.
+type callee struct {
+	constant constant.Value // the call is one
+	to       types.Type     // it is a conversion
+	builtin  string
+	fn       *types.Func
+	known    *known           // of fn
+	sel      *types.Selection // how a method is chosen
+}
+
+// calleeOf looks e up where info has it, once.
+func (p *Program) calleeOf(info *types.Info, e *ast.CallExpr) *callee {
+	c := p.calls[e]
+	if c != nil {
+		return c
 	}
-	fun := ast.Unparen(e.Fun)
-	if id, ok := fun.(*ast.Ident); ok {
-		if b, ok := info.Uses[id].(*types.Builtin); ok {
-			return f.builtin(b.Name(), e)
+	c = &callee{constant: info.Types[e].Value}
+	p.calls[e] = c
+	if tv := info.Types[e.Fun]; tv.IsType() {
+		c.to = tv.Type
+		return c
+	}
+	switch called := typeutil.Callee(info, e).(type) {
+	case *types.Builtin:
+		c.builtin = called.Name()
+	case *types.Func:
+		c.fn, c.known = called, p.knownOf(called)
+		if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok {
+			c.sel = info.Selections[sel]
 		}
 	}
-	fn, _ := typeutil.Callee(info, e).(*types.Func)
+	return c
+}
+
+func (f *frame) callExpr(e *ast.CallExpr) value {
+	c := f.p.calleeOf(f.fn.Info, e)
+	switch {
+	case c.constant != nil:
+		return f.ts.constant(c.constant)
+	case c.to != nil:
+		return f.converted(f.expr(e.Args[0]), f.typeOf(e.Args[0]), c.to, e.Args[0])
+	case c.builtin != "":
+		return f.builtin(c.builtin, e)
+	}
+	fun, fn := ast.Unparen(e.Fun), c.fn
 	if fn == nil {
 		of := f.expr(e.Fun)
 		if t, ok := of.(*term); ok {
@@ -34,22 +68,20 @@ func (f *frame) callExpr(e *ast.CallExpr) value {
 		return f.apply(of, f.args(e, f.typeOf(e.Fun).Underlying().(*types.Signature)), e)
 	}
 	var recv value
-	if sel, ok := fun.(*ast.SelectorExpr); ok {
-		if s := info.Selections[sel]; s != nil && s.Kind() == types.MethodVal {
-			recv = f.receiver(sel, s)
-		} else if s != nil && s.Kind() == types.MethodExpr {
-			if len(s.Index()) > 1 {
-				f.stop(e, "a method expression of a promoted method")
-			}
-			recv = clone(f.expr(e.Args[0]))
-			e = &ast.CallExpr{Fun: e.Fun, Lparen: e.Lparen, Args: e.Args[1:], Ellipsis: e.Ellipsis, Rparen: e.Rparen}
+	if s := c.sel; s != nil && s.Kind() == types.MethodVal {
+		recv = f.receiver(fun.(*ast.SelectorExpr), s)
+	} else if s != nil && s.Kind() == types.MethodExpr {
+		if len(s.Index()) > 1 {
+			f.stop(e, "a method expression of a promoted method")
 		}
+		recv = clone(f.expr(e.Args[0]))
+		e = &ast.CallExpr{Fun: e.Fun, Lparen: e.Lparen, Args: e.Args[1:], Ellipsis: e.Ellipsis, Rparen: e.Rparen}
 	}
-	switch f.p.nameOf(fn) {
+	switch c.known.name {
 	case tensorPath + ".From", tensorPath + ".FromI64":
 		defer f.glances(e.Args)()
 	}
-	return f.callOf(fn, recv, f.args(e, fn.Signature()), e)
+	return f.callKnown(fn, c.known, recv, f.args(e, fn.Signature()), e)
 }
 
 // glances is for a call that keeps no part of a list in args. Taking the part has noted that the list is shared. done
@@ -105,7 +137,7 @@ func (f *frame) channel(name string, ch ast.Expr, sent ...ast.Expr) value {
 	}
 	if obj := f.said(ast.Unparen(ch)); obj != nil {
 		if d, _ := f.p.declared(obj); d.Output {
-			f.mayFail("panics", f.event(name, append(ts, behind...)...))
+			f.mayFail(failsFor, f.event(name, append(ts, behind...)...))
 			return nil
 		}
 	}
@@ -244,7 +276,7 @@ func (f *frame) apply(of value, args []value, e *ast.CallExpr) value {
 func (f *frame) unknown(name string, ts []*term) value {
 	t := f.event(name, append(ts, f.cells)...)
 	t = f.ts.of("result", t, f.ts.int(len(f.trace)))
-	f.mayFail("panics", t)
+	f.mayFail(failsFor, t)
 	f.clobber(t)
 	return t
 }
@@ -263,7 +295,7 @@ func (f *frame) declared(d load.Effects, name string, sig *types.Signature, recv
 		t = f.ts.of("result", f.event(name, ts...), f.ts.int(len(f.trace)))
 	}
 	if d.Output || d.Input || d.Changes {
-		f.mayFail("panics", t)
+		f.mayFail(failsFor, t)
 	}
 	if d.Device {
 		f.run.cells = f.ts.of("changed", t)
@@ -325,19 +357,23 @@ func (r *run) free(c *closure) {
 
 // callOf calls a function or method that is known by name.
 func (f *frame) callOf(fn *types.Func, recv value, args []value, e *ast.CallExpr) value {
+	return f.callKnown(fn, f.p.knownOf(fn), recv, args, e)
+}
+
+// callKnown is callOf for a function of which known is what tables say.
+func (f *frame) callKnown(fn *types.Func, known *known, recv value, args []value, e *ast.CallExpr) value {
 	if concrete := dynamic(fn, recv); concrete != nil {
 		// a directive may speak of the method of the interface alone
 		if _, ok := f.p.declared(fn); !ok || f.p.body(concrete) != nil {
-			fn = concrete
+			fn, known = concrete, f.p.knownOf(concrete)
 		}
 	}
-	known := f.p.knownOf(fn)
 	name := known.name
-	if v, ok := f.runtime(fn, name, recv, args, e); ok {
+	if v, ok := f.runtime(fn, known, recv, args, e); ok {
 		return v
 	}
 	if known.isAPI {
-		return f.library(known.api, fn, recv, args, e)
+		return f.library(fn, known, recv, args, e)
 	}
 	if known.fact != nil {
 		return f.standard(known.fact, fn, name, recv, args, e)

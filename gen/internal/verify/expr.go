@@ -36,9 +36,10 @@ func (f *frame) commaOK(e ast.Expr) value {
 	return f.expr(e)
 }
 
-func (f *frame) exprs(list []ast.Expr) (vs []value) {
-	for _, e := range list {
-		vs = append(vs, f.expr(e))
+func (f *frame) exprs(list []ast.Expr) []value {
+	vs := make([]value, len(list))
+	for i, e := range list {
+		vs[i] = f.expr(e)
 	}
 	return vs
 }
@@ -50,6 +51,9 @@ func (f *frame) expr(e ast.Expr) value {
 			f.step() // as place does
 			return f.get(c)
 		}
+	}
+	if call, ok := e.(*ast.CallExpr); ok {
+		return f.callExpr(call)
 	}
 	if tv := f.fn.Info.Types[e]; tv.Value != nil {
 		return f.ts.constant(tv.Value)
@@ -92,8 +96,6 @@ func (f *frame) expr(e ast.Expr) value {
 		return f.composite(e)
 	case *ast.FuncLit:
 		return f.closure(e)
-	case *ast.CallExpr:
-		return f.callExpr(e)
 	case *ast.TypeAssertExpr:
 		v := f.expr(e.X)
 		if is := f.isType(v, f.fn.Info.Types[e.Type]); !f.decide(is) {
@@ -190,7 +192,7 @@ func (f *frame) binary(e *ast.BinaryExpr) value {
 func (f *frame) arithmetic(op token.Token, t types.Type, x, y *term, operands ...ast.Expr) *term {
 	kind := kindOf(t)
 	if (op == token.QUO || op == token.REM) && kind != "float64" && kind != "float32" && y.c == nil {
-		f.mayFail("division", y)
+		f.mayFail("fails: division", y)
 	}
 	if (op == token.ADD || op == token.SUB) && (kind == "float64" || kind == "float32") {
 		for _, e := range operands {
@@ -297,7 +299,7 @@ func (f *frame) slice(e *ast.SliceExpr) value {
 		}
 	}
 	if e.Low != nil || e.High != nil {
-		f.mayFail("slice", append([]*term{f.term(x)}, bounds...)...)
+		f.mayFail(failsSlice, append([]*term{f.term(x)}, bounds...)...)
 	}
 	if l, ok := x.(*list); ok {
 		if e.Low == nil && e.Max == nil && e.High != nil {
@@ -330,14 +332,14 @@ func (f *frame) partOf(l *list, low, high *term) *list {
 		from = f.chosen(low, to, l.len)
 	}
 	if from < 0 || from > to {
-		f.run.raise(f.ts.of("fails: slice", l.len, low, high))
+		f.run.raise(f.ts.of(failsSlice, l.len, low, high))
 	}
 	return &list{mem: l.mem, from: l.from + from, len: f.ts.int(to - from)}
 }
 
 // chosen returns a number that is no more than most for t, a bound of a slice of n elements.
 func (f *frame) chosen(t *term, most int, n *term) int {
-	f.mayFail("slice", n, t)
+	f.mayFail(failsSlice, n, t)
 	for i := range max(0, most) {
 		if f.decide(f.ts.binary(token.EQL, "int", t, f.ts.int(i))) {
 			return i

@@ -231,7 +231,7 @@ func (l *later) iterate(r *run, f value, t types.Type) (result tuple) {
 }
 
 // runtime calls what only generated code calls, and what numbers are computed by. It reports whether fn is that.
-func (f *frame) runtime(fn *types.Func, name string, recv value, args []value, e *ast.CallExpr) (value, bool) {
+func (f *frame) runtime(fn *types.Func, known *known, recv value, args []value, e *ast.CallExpr) (value, bool) {
 	switch recv := recv.(type) {
 	case *later:
 		return f.ofLater(recv, fn.Name(), args, e), true
@@ -244,7 +244,7 @@ func (f *frame) runtime(fn *types.Func, name string, recv value, args []value, e
 			return f.ofRead(v, fn.Name(), args, e), true
 		}
 	}
-	switch name {
+	switch known.name {
 	case load.RuntimePath + ".NewLater":
 		l := &later{}
 		f.run.laters = append(f.run.laters, l)
@@ -272,10 +272,10 @@ func (f *frame) runtime(fn *types.Func, name string, recv value, args []value, e
 	case tensorPath + ".ItemOf", tensorPath + ".SliceOf":
 		x := f.term(args[0])
 		f.reads(x)
-		return f.ts.of(name+" "+f.p.typeName(f.typeOf(e)), x), true
+		return f.ts.of(known.name+" "+f.p.typeName(f.typeOf(e)), x), true
 	}
-	if r := fn.Signature().Recv(); r != nil && tensorapi.IsNumber(r.Type()) {
-		return f.number(fn, r.Type(), f.termsOfArgs(recv, args), e), true
+	if known.ofNumber {
+		return f.number(fn, fn.Signature().Recv().Type(), f.termsOfArgs(recv, args), e), true
 	}
 	return nil, false
 }
@@ -438,7 +438,7 @@ func (f *frame) ofRow(x *rows, j *term) *term {
 	defer func() { f.run.row = outer }()
 	row := native(func(r *run, args []value) value {
 		t := r.ts.of(method+"Row", r.termOf(args[0]), j)
-		r.mayFail("mistake", t)
+		r.mayFail(mistake, t)
 		return t
 	})
 	return f.term(f.run.call(x.of, []value{row}))

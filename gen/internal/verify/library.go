@@ -15,8 +15,9 @@ import (
 // This file says what functions of the libraries do.
 
 // library calls a function of the tensor library.
-func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []value, e *ast.CallExpr) value {
-	name, isLate := hostForm(f.p.nameOf(fn))
+func (f *frame) library(fn *types.Func, known *known, recv value, args []value, e *ast.CallExpr) value {
+	api := known.api
+	name, isLate := hostForm(known.name)
 	if name == tensorPath+".FromI64" {
 		name = tensorPath + ".From"
 	}
@@ -25,11 +26,11 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 		return ts[0]
 	}
 	for i, t := range ts { // RowAt(i) is Row(int(i.ItemInt()))
-		if isLate && i > 0 && i <= fn.Signature().Params().Len() && tensorapi.Ours().IsTensor(fn.Signature().Params().At(i-1).Type()) && takesIndex(f.p.nameOf(fn)) {
+		if isLate && i > 0 && i <= fn.Signature().Params().Len() && tensorapi.Ours().IsTensor(fn.Signature().Params().At(i-1).Type()) && takesIndex(known.name) {
 			ts[i] = f.ts.of(itemInt, t)
 		}
 	}
-	usesCells := f.usesCells(fn) && api.Kind != tensorapi.Pure && api.Kind != tensorapi.Output
+	usesCells := known.usesCells && api.Kind != tensorapi.Pure && api.Kind != tensorapi.Output
 	if recv != nil && ts[0].op == load.RuntimePath+"/nn.Frozen" {
 		usesCells = false // its values never change
 	}
@@ -51,7 +52,7 @@ func (f *frame) library(api tensorapi.Func, fn *types.Func, recv value, args []v
 			return f.ts.of(name, ts...)
 		}
 		ts = f.behind(ts, fn.Signature(), args)
-		if f.p.nameOf(fn) == method+"SliceI64" { // Slice(axis, i, i+n)
+		if known.name == method+"SliceI64" { // Slice(axis, i, i+n)
 			ts[3] = f.ts.binary(token.ADD, "int", ts[2], ts[3])
 		}
 		if isLate && f.p.api.Funcs[name].Kind == tensorapi.View {
@@ -117,7 +118,7 @@ const (
 // that it has.
 func (f *frame) mayBeNoRate(ts []*term) {
 	if ts[1].op != rate && (ts[1].c == nil || constant.Sign(ts[1].c) < 0) {
-		f.mayFail("mistake", f.ts.of(setRate, ts[:2]...))
+		f.mayFail(mistake, f.ts.of(setRate, ts[:2]...))
 	}
 }
 
@@ -132,26 +133,26 @@ func (f *frame) filled(name string, ts []*term) *term {
 // operation enqueues an operation, unless that is a mistake.
 func (f *frame) operation(name string, ts []*term) *term {
 	t := f.ts.of(name, ts...)
-	f.mayFail("mistake", t)
+	f.mayFail(mistake, t)
 	return t
 }
 
 // usesCells reports whether a function of the library may depend on more than the tensors and numbers that it gets.
-func (f *frame) usesCells(fn *types.Func) bool {
+func (p *Program) usesCells(fn *types.Func) bool {
 	sig := fn.Signature()
-	if r := sig.Recv(); r != nil && !f.isPlain(r.Type()) {
+	if r := sig.Recv(); r != nil && !p.isPlain(r.Type()) {
 		return true
 	}
-	for p := range sig.Params().Variables() {
-		if !f.isPlain(p.Type()) {
+	for v := range sig.Params().Variables() {
+		if !p.isPlain(v.Type()) {
 			return true
 		}
 	}
 	return false
 }
 
-func (f *frame) isPlain(t types.Type) bool {
-	if f.p.api.IsTensor(t) || tensorapi.IsNumber(t) {
+func (p *Program) isPlain(t types.Type) bool {
+	if p.api.IsTensor(t) || tensorapi.IsNumber(t) {
 		return true
 	}
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
@@ -161,13 +162,13 @@ func (f *frame) isPlain(t types.Type) bool {
 	case *types.Basic:
 		return true
 	case *types.Slice:
-		return f.isPlain(u.Elem())
+		return p.isPlain(u.Elem())
 	case *types.Pointer:
 		return isMatrix(u.Elem())
 	case *types.Interface:
 		return isMatrix(t)
 	case *types.Struct:
-		return !f.p.api.IsCell(t)
+		return !p.api.IsCell(t)
 	}
 	return false
 }
@@ -390,7 +391,7 @@ func (f *frame) standard(fact *facts.Entry, fn *types.Func, name string, recv va
 		f.run.raise(t)
 	}
 	if !fact.Has(facts.Total) {
-		f.mayFail("panics", f.ts.of(name, ts...))
+		f.mayFail(failsFor, f.ts.of(name, ts...))
 	}
 	for _, change := range changes {
 		change(t)

@@ -77,8 +77,8 @@ func (p *Program) fieldClass(t types.Type, f *types.Var) string {
 	return "field " + f.Name() + " of " + p.structName(t) + "\x00" + p.typeName(f.Type())
 }
 
-func (p *Program) elemClass(t types.Type) string  { return "elements\x00" + p.typeName(t) }
-func (p *Program) derefClass(t types.Type) string { return "pointed\x00" + p.typeName(t) }
+func (p *Program) elemClass(t types.Type) string  { return p.named(t).elements }
+func (p *Program) derefClass(t types.Type) string { return p.named(t).pointed }
 
 // save stores a value of type t at an address.
 func (r *run) save(class string, addr *term, t types.Type, v value) {

@@ -274,7 +274,7 @@ func (f *frame) inRange(i, n *term) {
 	if less := f.ts.binary(token.LSS, "int", i, n); okA && a >= 0 && f.choices.known[less] {
 		return // the loop around it has just asked
 	}
-	f.mayFail("index", i, n)
+	f.mayFail(failsIndex, i, n)
 }
 
 // first returns the first operand of t, or t.

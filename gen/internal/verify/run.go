@@ -44,7 +44,8 @@ type run struct {
 
 	panicking    *raise // the panic that deferred functions run for
 	laters       []*later
-	covered      map[ast.Stmt]bool // what has been executed
+	known        map[ast.Stmt]bool // what other runs have executed
+	covered      map[ast.Stmt]bool // what else has been executed
 	steps, depth int
 	row          *term // for which row the function of a MappedRows runs
 	entries      int   // functions of backlogs that are running
@@ -162,6 +163,10 @@ const (
 	unread     = "fails: unread" // of a tensor whose value is read
 	failsNil   = "fails: nil"
 	failsIndex = "fails: index"
+	failsSlice = "fails: slice"
+
+	mistake  = "fails: mistake" // of a call of the library
+	failsFor = "fails: panics"  // a function for a reason that is not known
 )
 
 // raise panics in the program that is executed.
@@ -179,8 +184,8 @@ func (r *run) looks(t *term) {
 }
 
 // mayFail notes that the run may be left here by a panic, and leaves it if it is the one that fails in this run.
-func (r *run) mayFail(what string, args ...*term) {
-	t := r.ts.of("fails: "+what, args...)
+func (r *run) mayFail(failure string, args ...*term) {
+	t := r.ts.of(failure, args...)
 	r.raised = append(r.raised, t)
 	if (t == r.fails || t == r.also) && !(isMistake(t) && r.isPast()) {
 		r.raise(t)
@@ -213,27 +218,36 @@ func (r *run) event(op string, args ...*term) *term {
 	return t
 }
 
-// typeName is the name of a type in the same words for both runs.
-func (p *Program) typeName(t types.Type) string {
-	name, ok := p.types[t]
-	if !ok {
-		named := t
+// A named is what a type is called in the same words for both runs.
+type named struct {
+	name              string
+	elements, pointed string // classes of memory, see fieldClass
+}
+
+// typeName is the name of a type.
+func (p *Program) typeName(t types.Type) string { return p.named(t).name }
+
+func (p *Program) named(t types.Type) *named {
+	n := p.types[t]
+	if n == nil {
+		like := t
 		// structs with other tags are converted into each other, and pointers to them
 		if s, ok := t.(*types.Struct); ok {
-			named = types.NewStruct(slices.Collect(s.Fields()), nil)
+			like = types.NewStruct(slices.Collect(s.Fields()), nil)
 		}
 		switch { // what may not have been computed yet is what it will be
 		case tensorapi.IsInteger(t):
-			named = types.Typ[types.Int64]
+			like = types.Typ[types.Int64]
 		case tensorapi.IsCondition(t):
-			named = types.Typ[types.Bool]
+			like = types.Typ[types.Bool]
 		case tensorapi.IsNumber(t):
-			named = types.Typ[types.Float64]
+			like = types.Typ[types.Float64]
 		}
-		name = types.TypeString(named, func(p *types.Package) string { return p.Path() })
-		p.types[t] = name
+		name := types.TypeString(like, func(p *types.Package) string { return p.Path() })
+		n = &named{name, "elements\x00" + name, "pointed\x00" + name}
+		p.types[t] = n
 	}
-	return name
+	return n
 }
 
 // kindOf is the name of a type in operations: integers of 64 bits are one kind.

@@ -157,7 +157,9 @@ func (f *frame) block(list []ast.Stmt) way {
 
 func (f *frame) stmt(s ast.Stmt, label string) way {
 	f.step()
-	f.covered[s] = true
+	if !f.known[s] {
+		f.covered[s] = true
+	}
 	switch s := s.(type) {
 	case nil, *ast.EmptyStmt:
 	case *ast.BlockStmt:
@@ -362,7 +364,9 @@ func left(w way, label string) (ends bool, out way) {
 
 // polled executes what a select statement that does not wait receives: what has come meanwhile, the n-th time.
 func (f *frame) polled(s ast.Stmt, n *term) {
-	f.covered[s] = true
+	if !f.known[s] {
+		f.covered[s] = true
+	}
 	switch s := s.(type) {
 	case *ast.ExprStmt:
 		f.expr(ast.Unparen(s.X).(*ast.UnaryExpr).X)

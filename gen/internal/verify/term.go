@@ -26,13 +26,14 @@ type terms struct {
 	chains []*term // by hash; as many as there are terms, or up to four times as many: a power of two
 	n      int     // how many terms there are
 
-	ints    map[int]*term  // constants
-	yes, no *term          // nil until they are needed
-	fresh   map[*term]bool // see isFresh
+	ints      map[int]*term            // constants
+	constants map[constant.Value]*term // those of which constant has been asked for
+	yes, no   *term                    // nil until they are needed
+	fresh     map[*term]bool           // see isFresh
 }
 
 func newTerms() *terms {
-	return &terms{seed: maphash.MakeSeed(), chains: make([]*term, 1024), ints: make(map[int]*term), fresh: make(map[*term]bool)}
+	return &terms{seed: maphash.MakeSeed(), chains: make([]*term, 1024), ints: make(map[int]*term), constants: make(map[constant.Value]*term), fresh: make(map[*term]bool)}
 }
 
 // of returns the term that op makes of args.
@@ -75,6 +76,15 @@ func (ts *terms) link(t *term) {
 
 // constant returns the term of a constant. Numbers of one value are one term, whatever their types are.
 func (ts *terms) constant(v constant.Value) *term {
+	t := ts.constants[v]
+	if t == nil {
+		t = ts.constantOf(v)
+		ts.constants[v] = t
+	}
+	return t
+}
+
+func (ts *terms) constantOf(v constant.Value) *term {
 	if v.Kind() == constant.Float || v.Kind() == constant.Int {
 		if i := constant.ToInt(v); i.Kind() == constant.Int {
 			v = i

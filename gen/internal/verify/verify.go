@@ -47,17 +47,21 @@ type Program struct {
 	bodyOf   func(fn *types.Func) *Func
 	declared func(obj types.Object) (load.Effects, bool)
 
-	types   map[types.Type]string // their names
+	types   map[types.Type]*named
 	classes map[types.Type][]class
 	known   map[*types.Func]*known
+	calls   map[*ast.CallExpr]*callee
 }
 
 // A known is what tables say of a function.
 type known struct {
-	name  string // see nameOf
+	name  string // in full, without type parameters
 	api   tensorapi.Func
 	isAPI bool
 	fact  *facts.Entry
+
+	ofNumber  bool // a method of a number that may not have been computed yet
+	usesCells bool // of a function of the library: see Program.usesCells
 }
 
 func (p *Program) knownOf(fn *types.Func) *known {
@@ -68,18 +72,17 @@ func (p *Program) knownOf(fn *types.Func) *known {
 			k.name = k.name[:from] + k.name[strings.LastIndexByte(k.name, ']')+1:]
 		}
 		k.api, k.isAPI = p.api.Lookup(fn)
+		r := fn.Signature().Recv()
+		k.ofNumber, k.usesCells = r != nil && tensorapi.IsNumber(r.Type()), k.isAPI && p.usesCells(fn)
 		p.known[fn] = k
 	}
 	return k
 }
 
-// nameOf is the full name of a function without type parameters.
-func (p *Program) nameOf(fn *types.Func) string { return p.knownOf(fn).name }
-
 // NewProgram returns a Program. body returns nil for a function of which the body is not known; declared returns what
 // directives and tables say of a function, or of a parameter, a field or a type of functions.
 func NewProgram(body func(fn *types.Func) *Func, declared func(obj types.Object) (load.Effects, bool)) *Program {
-	return &Program{tensorapi.Ours(), body, declared, make(map[types.Type]string), make(map[types.Type][]class), make(map[*types.Func]*known)}
+	return &Program{tensorapi.Ours(), body, declared, make(map[types.Type]*named), make(map[types.Type][]class), make(map[*types.Func]*known), make(map[*ast.CallExpr]*callee)}
 }
 
 func (p *Program) body(fn *types.Func) *Func { return p.bodyOf(fn.Origin()) }
@@ -137,7 +140,7 @@ func (c *comparison) isLong() bool { return c.steps > mostSteps }
 
 // run executes one of the functions.
 func (c *comparison) run(fn *Func, shared *choices, when schedule, fail ...*term) *outcome {
-	o := c.execute(c.ts, fn, shared, when, fail)
+	o := c.execute(c.ts, fn, shared, when, fail, c.covered)
 	c.steps += o.steps
 	return o
 }
@@ -292,7 +295,7 @@ func (c *comparison) differ(want, got *outcome) error {
 
 // isMistake reports whether t is the failure of an operation because of a mistake in the program. Where only the
 // generated function executes the operation, past the end of a loop, the planner has proved that shapes fit.
-func isMistake(t *term) bool { return t.op == "fails: mistake" }
+func isMistake(t *term) bool { return t.op == mistake }
 
 // some returns the first of ts and some of the others, at equal distances.
 func some(ts []*term) []*term {
@@ -340,10 +343,10 @@ type outcome struct {
 	isOpen    bool // a backlog is not closed
 }
 
-// execute runs fn with parameters of which nothing is known.
-func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, fail []*term) (o *outcome) {
+// execute runs fn with parameters of which nothing is known. Statements that are known to be executed are not noted again.
+func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, fail []*term, known map[ast.Stmt]bool) (o *outcome) {
 	r := &run{p: p, ts: ts, choices: shared, when: when, same: make(map[string]value), memory: make(map[string]*term), cross: make(map[string]*term),
-		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), late: make(map[*term]bool), covered: make(map[ast.Stmt]bool)}
+		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), late: make(map[*term]bool), known: known, covered: make(map[ast.Stmt]bool)}
 	if len(fail) > 0 {
 		r.fails, r.also = fail[0], fail[len(fail)-1]
 	}
