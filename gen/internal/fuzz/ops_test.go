@@ -236,3 +236,21 @@ func TestMultiplyAddRoundsOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestSetEverything: a tensor that has failed spoils the result of SetIndex if a row of it is left.
+func TestSetEverything(t *testing.T) {
+	all := partOperations()
+	set := all[slices.IndexFunc(all, func(o *operation) bool { return strings.Contains(o.source, ".SetIndex(") })]
+	for rows, fails := range map[int]bool{1: false, 2: true} {
+		x, y := newValue(f32, []int{rows, 3}), newValue(f32, []int{rows, 3})
+		x.failed, y.floats[1] = divideByZero, 5
+		got := set.eval(nil, []any{x, y}).(*value)
+		if (got.failed != "") != fails || !fails && !slices.Equal(got.floats, []float64{0, 5, 0}) {
+			t.Errorf("%d rows: %+v", rows, got)
+		}
+		x.failed, y.failed = "", divideByZero
+		if got := set.eval(nil, []any{x, y}).(*value); got.failed == "" {
+			t.Errorf("%d rows: it has not failed as what it is set to has", rows)
+		}
+	}
+}

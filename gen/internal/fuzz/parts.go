@@ -40,7 +40,11 @@ func partOperations() []*operation {
 			return moved(x, func(i, j int) (*value, int, int) { return x, x.shape[0] - 1 - i, j })
 		}, tMat, tMat),
 		shaped("$0.SetIndex($1.Row(0), tensor.At(-1))", 1, func(a []*value) *value {
-			return with(a[0], a[0].shape[0]-1, row(a[1], 0))
+			x, last := a[0], a[0].shape[0]-1
+			if last == 0 { // of x nothing is left, not even that it failed
+				x = newValue(x.dtype, x.shape)
+			}
+			return with(x, last, row(a[1], 0))
 		}, tMat, tMat, tMat),
 		shaped("tensor.Concat(0, $0.Split(0, 1, {r}-1)[1], $0.Chunk(0, {r})[0])", 1, func(a []*value) *value { return up(a[0]) }, tMat, tMat),
 		shaped("tensor.Stack(1, $0.Unbind(1)...)", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
