@@ -57,7 +57,6 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		f.memory[class] = f.ts.of("deleted", f.mem(class, f.p.typeName(u.Elem())), f.term(m), k)
 		return nil
 	case "copy":
-		defer f.glances(e.Args)()
 		to, source := f.expr(e.Args[0]), f.expr(e.Args[1])
 		if vs, ok := f.elementsIn(source); ok {
 			if l, ok := to.(*list); ok {
@@ -72,7 +71,8 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		}
 		from, more := f.term(source), f.reach(source, f.typeOf(e.Args[1]))
 		if l, ok := to.(*list); ok {
-			l.mem.content = f.ts.of("copied", append([]*term{l.mem.content, from}, more...)...)
+			f.own(l.mem)
+			l.mem.content = f.ts.of("copied", append([]*term{l.mem.content, l.at(f.ts, f.ts.int(0)), l.len, from}, more...)...)
 			return f.ts.of("len", from)
 		}
 		by := f.ts.of("copied", append([]*term{f.term(to), from}, more...)...)
@@ -80,7 +80,7 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		return f.ts.of("len", from)
 	case "clear":
 		if l, ok := f.expr(e.Args[0]).(*list); ok {
-			if f.own(l.mem); l.from > 0 {
+			if f.own(l.mem); l.from != nil {
 				f.stop(e, "clears a part of a slice")
 			}
 			l.mem.content = f.ts.of("zeros")

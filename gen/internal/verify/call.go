@@ -77,31 +77,7 @@ func (f *frame) callExpr(e *ast.CallExpr) value {
 		recv = clone(f.expr(e.Args[0]))
 		e = &ast.CallExpr{Fun: e.Fun, Lparen: e.Lparen, Args: e.Args[1:], Ellipsis: e.Ellipsis, Rparen: e.Rparen}
 	}
-	switch c.known.name {
-	case tensorPath + ".From", tensorPath + ".FromI64":
-		defer f.glances(e.Args)()
-	}
 	return f.callKnown(fn, c.known, recv, f.args(e, fn.Signature()), e)
-}
-
-// glances is for a call that keeps no part of a list in args. Taking the part has noted that the list is shared. done
-// takes that back.
-func (f *frame) glances(args []ast.Expr) (done func()) {
-	shared := make(map[*memory]bool)
-	for _, arg := range args {
-		if s, ok := ast.Unparen(arg).(*ast.SliceExpr); ok {
-			if id, ok := ast.Unparen(s.X).(*ast.Ident); ok {
-				if l, ok := f.expr(id).(*list); ok {
-					shared[l.mem] = l.mem.isShared
-				}
-			}
-		}
-	}
-	return func() {
-		for m, is := range shared {
-			m.isShared = is
-		}
-	}
 }
 
 // said returns the parameter, field or type of a function value of which a directive says what it does, or nil.

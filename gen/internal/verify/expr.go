@@ -302,14 +302,26 @@ func (f *frame) slice(e *ast.SliceExpr) value {
 		f.mayFail(failsSlice, append([]*term{f.term(x)}, bounds...)...)
 	}
 	if l, ok := x.(*list); ok {
-		if e.Low == nil && e.Max == nil && e.High != nil {
-			return &list{mem: l.mem, from: l.from, len: bounds[1]}
-		}
 		if e.Low == nil && e.High == nil {
 			return l
 		}
+		if e.Max == nil {
+			n := l.len
+			if e.High != nil {
+				n = bounds[1]
+			}
+			return f.cut(l, bounds[0], n)
+		}
 	}
 	return f.ts.of("part", append([]*term{f.kept(x)}, bounds...)...)
+}
+
+// cut returns the elements of l from low, which may be open, to high.
+func (f *frame) cut(l *list, low, high *term) *list {
+	if n, known := low.asInt(); low.op == "open" || known && n == 0 {
+		return &list{mem: l.mem, from: l.from, len: high}
+	}
+	return &list{mem: l.mem, from: l.at(f.ts, low), len: f.ts.binary(token.SUB, "int", high, low)}
 }
 
 // partOf returns a part of l, whose length is known; nil if it is not, or the part goes beyond it, where there may be
@@ -334,7 +346,7 @@ func (f *frame) partOf(l *list, low, high *term) *list {
 	if from < 0 || from > to {
 		f.run.raise(f.ts.of(failsSlice, l.len, low, high))
 	}
-	return &list{mem: l.mem, from: l.from + from, len: f.ts.int(to - from)}
+	return f.cut(l, f.ts.int(from), f.ts.int(to))
 }
 
 // chosen returns a number that is no more than most for t, a bound of a slice of n elements.

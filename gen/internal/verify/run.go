@@ -302,8 +302,8 @@ func (r *run) termOf(v value) *term {
 		if v.isMap {
 			return r.ts.of("map", v.mem.content)
 		}
-		if v.from > 0 {
-			return r.ts.of("slice", v.mem.whole(r), v.len, r.ts.int(v.from))
+		if v.from != nil {
+			return r.ts.of("slice", v.mem.whole(r), v.len, v.from)
 		}
 		return r.ts.of("slice", v.mem.whole(r), v.len)
 	case *ref:

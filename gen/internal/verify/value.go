@@ -37,17 +37,17 @@ type record struct {
 // share it, from indices of their own. So is a map.
 type list struct {
 	mem   *memory
-	from  int
+	from  *term // nil: 0
 	len   *term
 	isMap bool
 }
 
 // at is the index of an element in the memory of l.
 func (l *list) at(ts *terms, i *term) *term {
-	if l.from == 0 {
+	if l.from == nil {
 		return i
 	}
-	return ts.binary(token.ADD, "int", ts.int(l.from), i)
+	return ts.binary(token.ADD, "int", l.from, i)
 }
 
 // memory is what a list leads to.

@@ -53,6 +53,26 @@ var pairs = []struct {
 		later.Flush(); return w, total`,
 	},
 }, {
+	name: "copies of a list of unknown length that are cut",
+	original: `ts := append([]float64(nil), tols...); for _, x := range xs { v := x.Sum().Item(); ts = append(ts, v); ts = ts[1:]; ts[0] = v
+		fmt.Fprintln(out, ts) }; return w, ts[0]`,
+	right: []string{`ts, us := append([]float64(nil), tols...), append([]float64(nil), tols...)
+		for _, x := range xs { v := x.Sum().Item(); ts, us = append(ts, v), append(us, v); ts, us = ts[1:], us[1:]; ts[0], us[0] = v, v
+		fmt.Fprintln(out, ts) }; return w, us[0]`},
+	wrong: map[string]string{
+		"a copy is not cut": `ts, us := append([]float64(nil), tols...), append([]float64(nil), tols...)
+		for _, x := range xs { v := x.Sum().Item(); ts, us = append(ts, v), append(us, v); ts = ts[1:]; ts[0], us[0] = v, v
+		fmt.Fprintln(out, us) }; return w, us[0]`,
+		"a copy is not set": `ts, us := append([]float64(nil), tols...), append([]float64(nil), tols...)
+		for _, x := range xs { v := x.Sum().Item(); ts, us = append(ts, v), append(us, v); ts, us = ts[1:], us[1:]; ts[0] = v
+		fmt.Fprintln(out, us) }; return w, ts[0]`,
+		"one list": `ts := append([]float64(nil), tols...); us := ts[:len(ts)]
+		for _, x := range xs { v := x.Sum().Item(); ts = append(ts, v); ts = ts[1:]; us = ts; ts[0] = v; us[0] = 0
+		fmt.Fprintln(out, ts) }; return w, ts[0]`,
+		"cut after it was set": `ts := append([]float64(nil), tols...); for _, x := range xs { v := x.Sum().Item(); ts = append(ts, v); ts[0] = v; ts = ts[1:]
+		fmt.Fprintln(out, ts) }; return w, ts[0]`,
+	},
+}, {
 	name:     "variables of type switches",
 	original: `var v any = tol; switch n := v.(type) { case float64: total += n; case int: total -= 1 }; return w, total`,
 	right:    []string{`var v any = tol; switch m := v.(type) { case float64: total = total + m; case int: total -= 1 }; return w, total`},
