@@ -1,9 +1,13 @@
 package fuzz
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -41,7 +45,8 @@ var largeSettings = []setting{{"large, on the CPU", "async", "cpu", ""}, {"large
 // tight compares the large form of p with itself as rewritten, within the memory that it needs and
 // an eighth and two matrices: of 400 programs that were measured one needed two matrices more when
 // rewritten, three needed one, and the others none. What they need is known to an eighth of what
-// they get. It reports whether it could: a program may take too long, or live with no memory.
+// they get. Functions of rows may need one matrix more each: they compute all rows at once, and if one finds no memory,
+// all have failed. It reports whether it could: a program may take too long, or live with no memory.
 func (b *batch) tight(ctx context.Context, p *program) (d *Difference, tried bool, err error) {
 	p = p.large()
 	s := largeSettings[p.seed/3%2]
@@ -85,7 +90,11 @@ func (b *batch) tight(ctx context.Context, p *program) (d *Difference, tried boo
 			dies = next
 		}
 	}
-	limit := lives + lives/8 + 2*p.bytes()
+	rows, err := b.rowFunctions(p)
+	if err != nil {
+		return nil, false, err
+	}
+	limit := lives + lives/8 + (2+rows)*p.bytes()
 	got, err := run("large, window 64", limit)
 	if got == want {
 		return nil, true, nil
@@ -96,6 +105,16 @@ func (b *batch) tight(ctx context.Context, p *program) (d *Difference, tried boo
 		return nil, false, notEnded(err) // more memory is not always better: what is free lies elsewhere
 	}
 	return &Difference{Seed: p.seed, Variant: fmt.Sprintf("%s, with %d bytes", s.name, limit), Source: p.listing(), Text: differences(want, got), program: p}, true, nil
+}
+
+// rowFunctions returns how many functions of rows there are in what was made of p.
+func (b *batch) rowFunctions(p *program) (n int64, err error) {
+	text, err := os.ReadFile(filepath.Join(b.dir, "some", "in_async.go"))
+	if err != nil {
+		return 0, err
+	}
+	body := regexp.MustCompile(`(?ms)^func (\([^)]*\) )?` + p.name + `Async\b.*?^}`).Find(text)
+	return int64(bytes.Count(body, []byte(" asyncrt.RowOf)"))), nil
 }
 
 // bytes is how many each matrix takes that p gets.
