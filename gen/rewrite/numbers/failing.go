@@ -13,9 +13,9 @@ import (
 // if another one that was read is made of it, or if it is one that has been read before: of copies such as the best
 // weights so far, that is found out by following what failures would lead to each other, round the loops.
 
-// fates says of local tensors, where something is known, which others have failed if the one has:
-// all if it can't have, because the program has looked. A nil fates is that of a place that is
-// never reached.
+// fates is what is known of failures of local tensors. A tensor is fine if the program has looked at it and gone on. Of
+// another one it is known with which tensors it fails: if it has failed, all of these have. A place that is never reached
+// has nil.
 type fates map[*types.Var]*fate
 
 type fate struct {

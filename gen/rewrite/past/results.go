@@ -219,7 +219,7 @@ func (p *shapes) swaps(v *types.Var, n *ast.AssignStmt, i int) bool {
 	return !ok || p.f.Info.ObjectOf(from) != v
 }
 
-// inCells returns what is known of the shapes of what cells hold, in a loop that sets some.
+// inCells returns what is known of the shapes of tensors in cells. The loop sets some of these.
 func (p *shapes) inCells() shape {
 	if p.warm() < 2 {
 		return varying
@@ -237,7 +237,7 @@ func (p *shapes) inCells() shape {
 	return p.held
 }
 
-// setIn returns what is known of the shapes of the tensors that n, which stands in the statement in, sets cells to.
+// setIn returns what is known of the shapes of the tensors that n puts into cells. n is a part of the statement in.
 func (p *shapes) setIn(n ast.Node, in *plan.Stmt) shape {
 	s := same
 	ast.Inspect(n, func(m ast.Node) bool {

@@ -215,8 +215,8 @@ func (w *writer) splitIn(list []ast.Stmt) {
 	}
 }
 
-// condition takes the head of n apart: what it does first, unless that defines numbers, the tensor that it defines, and
-// what it asks before it reads.
+// condition takes the head of n apart. These become statements of their own: what it does first, unless that defines
+// numbers; the tensor that it defines; what it asks before it reads.
 func (w *writer) condition(n *ast.IfStmt) {
 	if n.Init != nil && !isDefinition(n.Init) {
 		w.edit(n.Pos(), n.Init.Pos(), "")
