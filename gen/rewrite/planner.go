@@ -270,8 +270,8 @@ func (p *planner) loop(loop, outermost *plan.Stmt, later *plan.Later) {
 	p.remarks = append(p.remarks, refused...)
 }
 
-// inner plans the loops that are directly in loop, after the attempt a at loop itself. It returns remarks on the heads of
-// these loops, and all others.
+// inner plans the loops that are directly in loop, after the attempt a at loop itself. It returns remarks on the heads
+// of these loops, and all others.
 func (p *planner) inner(a *attempt, loop, outermost *plan.Stmt, later *plan.Later) (heads, remarks []plan.Remark) {
 	outer := p.remarks
 	p.remarks = nil

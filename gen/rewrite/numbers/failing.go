@@ -14,8 +14,8 @@ import (
 // weights so far, that is found out by following what failures would lead to each other, round the loops.
 
 // fates is what is known of failures of local tensors. A tensor is fine if the program has looked at it and gone on. Of
-// another one it is known with which tensors it fails: if it has failed, all of these have. A place that is never reached
-// has nil.
+// another one it is known with which tensors it fails: if it has failed, all of these have. A place that is never
+// reached has nil.
 type fates map[*types.Var]*fate
 
 type fate struct {
