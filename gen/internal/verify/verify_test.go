@@ -73,6 +73,18 @@ var pairs = []struct {
 		fmt.Fprintln(out, ts) }; return w, ts[0]`,
 	},
 }, {
+	name:     "parts of a list that begin at places that are not known",
+	original: `ts := append([]float64(nil), tols...); us := ts[len(rates):]; us[0] = tol; copy(us, rates); fmt.Fprintln(out, ts); return w, us[1]`,
+	right: []string{`ts, ys := append([]float64(nil), tols...), append([]float64(nil), tols...); us, vs := ts[len(rates):], ys[len(rates):]
+		us[0], vs[0] = tol, tol; copy(us, rates); copy(vs, rates); fmt.Fprintln(out, ts); return w, vs[1]`},
+	wrong: map[string]string{
+		"copied to another part":  `ts := append([]float64(nil), tols...); us := ts[len(rates):]; us[0] = tol; copy(ts, rates); fmt.Fprintln(out, ts); return w, us[1]`,
+		"stored in another part":  `ts := append([]float64(nil), tols...); us := ts[len(rates):]; ts[0] = tol; copy(us, rates); fmt.Fprintln(out, ts); return w, us[1]`,
+		"another part":            `ts := append([]float64(nil), tols...); us := ts[len(xs):]; us[0] = tol; copy(us, rates); fmt.Fprintln(out, ts); return w, us[1]`,
+		"a part of another list":  `ts := append([]float64(nil), tols...); us := append([]float64(nil), ts...)[len(rates):]; us[0] = tol; copy(us, rates); fmt.Fprintln(out, ts); return w, us[1]`,
+		"copied to a shorter one": `ts := append([]float64(nil), tols...); us := ts[len(rates):]; us[0] = tol; copy(us[:len(xs)], rates); fmt.Fprintln(out, ts); return w, us[1]`,
+	},
+}, {
 	name:     "variables of type switches",
 	original: `var v any = tol; switch n := v.(type) { case float64: total += n; case int: total -= 1 }; return w, total`,
 	right:    []string{`var v any = tol; switch m := v.(type) { case float64: total = total + m; case int: total -= 1 }; return w, total`},
