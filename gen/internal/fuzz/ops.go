@@ -205,6 +205,8 @@ var common = []*operation{
 		return v
 	}},
 	shaped("$0.Detach()", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
+	shaped("$0.Lazy()", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
+	shaped("$0.Eager()", 1, func(a []*value) *value { return a[0] }, tMat, tMat),
 	{source: "$0.AddScalar($1)", result: tMat, args: []kind{tMat, tFloat}, weight: 3, device: true, eval: func(_ *machine, a []any) any {
 		return add(val(a[0]), scalar(val(a[0]), a[1].(float64)))
 	}},
