@@ -1,6 +1,7 @@
 package op
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -133,3 +134,18 @@ func Cast(from, to device.DType) *device.Kernel {
 		return device.NewKernel("As", device.Map, kernel.Cast(kernel.Arg(0, from), to), to, from)
 	})
 }
+
+// IsDear reports whether k, of code Map, computes a function such as exp: its result is sooner read from memory than
+// computed once more.
+func IsDear(k *device.Kernel) bool {
+	if is, ok := dear.Load(k); ok {
+		return is.(bool)
+	}
+	is := slices.ContainsFunc(k.Body.(*kernel.Expr).Nodes(), func(x *kernel.Expr) bool {
+		return x.Kind() == kernel.Application && (x.Prim() == kernel.PrimPow || x.Prim() == kernel.PrimMod || kernel.PrimExp <= x.Prim() && x.Prim() <= kernel.PrimErf)
+	})
+	dear.Store(k, is)
+	return is
+}
+
+var dear sync.Map // the results of IsDear

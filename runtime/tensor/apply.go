@@ -83,6 +83,9 @@ func mapped(d *op.Def, scalars [2]float64, in operands, tracking bool) *Tensor {
 			out := putOff(d.Kernel(dt), o.Cmd.Imm, d.Scalars, in[:n], dev, d.Elements(dt), shape)
 			if tracked {
 				record(out, d, op.Attr{Scalars: scalars}, in)
+				if out.node != nil && op.IsDear(d.Kernel(dt)) {
+					out.now() // for the gradient
+				}
 			}
 			return out
 		}

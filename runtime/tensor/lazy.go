@@ -20,7 +20,8 @@ import (
 //
 // Nothing but this file and the places where operands are taken knows of it. Gradients are recorded for each operation,
 // as they always are, and a gradient that needs h gets the tensor that waits: so its operations are lazy as well, and
-// compute h once more from x instead of reading it from memory.
+// compute h once more from x instead of reading it from memory. A function such as exp is dearer than that. So where
+// there will be a gradient, its result is enqueued at once, and the chain goes on from there.
 //
 // A result that waits is computed for good only once, as part of a result that stays a part. It is computed again
 // wherever it is needed; the program says by Eager what is needed more than once.
@@ -45,7 +46,9 @@ const (
 //
 // An operation joins the chain if it is elementwise, Where or As, if it works on the same shape as its operands that
 // wait, and if the command has room: 3 operands from memory, 2 constants. Otherwise the operands are computed first. A
-// sum of a lazy result over its last axes joins as well, if there are no constants. Gradients of a chain are a chain.
+// sum of a lazy result over its last axes joins as well, if there are no constants. Gradients of a chain are a chain, and
+// compute once more what they need of it. Only exp, tanh and the like are computed once, and end a part of the chain, if
+// there is a gradient.
 //
 // Lazy does nothing to a tensor of less than 4096 elements: to put an operation off costs more than it saves then. (In
 // the engine's mode shuffle, which is for tests, every tensor can be lazy.)

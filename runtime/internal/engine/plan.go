@@ -255,8 +255,9 @@ func (p *Plan) Run(sources []Binding, outs []*Storage, live Live) {
 		return
 	}
 	e.plans.runs.Add(1)
-	// Who looks at each operation gets to see each.
-	if !st.isSynchronous || !st.onHost || e.watcher.on.Load() || e.virtual.Load() != nil || st.slips.Load() != nil {
+	// Who looks at each operation gets to see each. Long ones may run beside each other.
+	isLong := p.cost > int64(len(p.ops))*longOnAverage
+	if isLong || !st.isSynchronous || !st.onHost || e.watcher.on.Load() || e.virtual.Load() != nil || st.slips.Load() != nil {
 		p.issue(sources, outs, imms)
 		return
 	}
@@ -265,6 +266,11 @@ func (p *Plan) Run(sources []Binding, outs []*Storage, live Live) {
 		x.enqueue()
 	}
 }
+
+// longOnAverage is the Cost, in nanoseconds, from which on operations gain more from running beside each other than from
+// being one record, which one worker executes. With two workers, steps of small convolutions and of a transformer, of 10
+// to 20 us for each operation, took 1.1 to 1.6 times as long as one record (Zen 4).
+const longOnAverage = 2000
 
 // Live are the immediates that differ from run to run.
 type Live [][2]uint64
