@@ -292,6 +292,8 @@ var typedCalls = map[string]typed{
 	"Row":         one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Row(-1) }),
 	"Slice":       one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Slice(1, 2, 5) }),
 	"Index":       one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Index(tensor.At(1), tensor.All().Step(-1)) }),
+	"Eager":       one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Eager() }),
+	"Lazy":        one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Lazy() }),
 	"Detach":      one(op.All, func(s *specimens) *tensor.Tensor { return s.x.Detach() }),
 	"To":          one(op.All, func(s *specimens) *tensor.Tensor { return s.x.To(device.CPU()) }),
 	"As":          one(op.All, func(s *specimens) *tensor.Tensor { return s.y.As(tensor.Int64) }),
