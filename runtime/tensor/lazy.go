@@ -40,15 +40,16 @@ const (
 //
 //	y := x.Lazy().MulScalar(2).Add(b).Tanh().Eager() // one command, with the bits of three
 //
-// Whoever needs the elements of a result gets them: every operation, read and gradient works on a lazy result as on any
-// other, and has the same bits. Only when they are computed is different, and how often: a result is computed anew in
-// each chain that it is part of. Call [Tensor.Eager] on the last result, and on those that more than one chain needs.
+// Every operation, read and gradient works on a lazy result as on any other, and has the same bits. Only when a result
+// is computed is different, and how often: it is computed anew in each chain that it is part of. Call [Tensor.Eager] on
+// the last result of a chain, and on those that more than one chain needs.
 //
-// An operation joins the chain if it is elementwise, Where or As, if it works on the same shape as its operands that
-// wait, and if the command has room: 3 operands from memory, 2 constants. Otherwise the operands are computed first. A
-// sum of a lazy result over its last axes joins as well, if there are no constants. Gradients of a chain are a chain, and
-// compute once more what they need of it. Only exp, tanh and the like are computed once, and end a part of the chain, if
-// there is a gradient.
+// An operation joins the chain if it is elementwise, Where or As, if the operands that wait have the shape of its
+// result, and if the command has room: 3 operands from memory, 2 constants. Otherwise the operands are computed first.
+// A sum of a lazy result over its last axes joins as well, if there are no constants.
+//
+// The gradient of a chain is a chain. It computes once more what it needs of the results, but for those of exp, tanh
+// and other functions: where there will be a gradient, these end a part of the chain and stay in memory.
 //
 // Lazy does nothing to a tensor of less than 4096 elements: to put an operation off costs more than it saves then. (In
 // the engine's mode shuffle, which is for tests, every tensor can be lazy.)

@@ -267,9 +267,9 @@ func (p *Plan) Run(sources []Binding, outs []*Storage, live Live) {
 	}
 }
 
-// longOnAverage is the Cost, in nanoseconds, from which on operations gain more from running beside each other than from
-// being one record, which one worker executes. With two workers, steps of small convolutions and of a transformer, of 10
-// to 20 us for each operation, took 1.1 to 1.6 times as long as one record (Zen 4).
+// longOnAverage is the Cost, in nanoseconds, from which on operations gain more from running beside each other than
+// from being one record, which one worker executes. Steps of small convolutions and of a transformer, of 10 to 20 us
+// for each operation, took 1.1 to 1.6 times as long as one record (two workers, Zen 4).
 const longOnAverage = 2000
 
 // Live are the immediates that differ from run to run.
