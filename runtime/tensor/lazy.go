@@ -216,18 +216,17 @@ func (c *chain) add(w *waiter) int8 {
 		if x == nil {
 			break
 		}
-		from := int8(-1)
 		if of := x.waiter(); of != nil && of.isWaiting() {
-			from = c.add(of)
-		} else if at := c.input(x); at >= 0 {
-			from = ^int8(at)
-			l.In[i] = from
+			if l.In[i] = c.add(of); l.In[i] < 0 {
+				return -1
+			}
 			continue
 		}
-		if from < 0 {
+		at := c.input(x)
+		if at < 0 {
 			return -1
 		}
-		l.In[i] = from
+		l.In[i] = ^int8(at)
 	}
 	if c.n == op.MaxChain || c.imms+w.imms > len(c.imm) {
 		return -1
@@ -268,6 +267,7 @@ func (t *Tensor) now() *Tensor {
 //go:noinline
 func (t *Tensor) enqueued(w *waiter) *Tensor {
 	k, c, forGood := w.take(false)
+	defer letGo(c.in[:c.inputs]...)
 	if k == nil {
 		return t
 	}
@@ -276,7 +276,6 @@ func (t *Tensor) enqueued(w *waiter) *Tensor {
 		out = newResult(t.storage.Device(), t.dtype, t.shape, false)
 	}
 	out.enqueue(k, c)
-	letGo(c.in[:c.inputs]...)
 	if forGood {
 		lazies.mu.Lock()
 		w.state = isEnqueued
@@ -292,40 +291,43 @@ func (t *Tensor) enqueued(w *waiter) *Tensor {
 // forGood says that the caller must enqueue the chain as the result of w. It is not set if the elements are only a
 // part, if w is being enqueued, or if another guess than that of w began meanwhile.
 func (w *waiter) take(asPart bool) (k *device.Kernel, c *chain, forGood bool) {
-	for {
-		lazies.mu.Lock()
-		switch w.state {
-		case isEnqueued:
-			lazies.mu.Unlock()
-			return nil, nil, false
-		case isDropped:
-			lazies.mu.Unlock()
-			panic("tensor: a result that nobody held is needed")
-		}
-		c = &chain{}
-		if c.add(w) >= 0 {
-			if k = c.Kernel(); k != nil {
-				break
-			}
-		}
-		// One of its parts was enqueued meanwhile, and the rest needs more operands than before.
-		in := w.in
-		lazies.mu.Unlock()
-		for _, x := range in {
-			if x != nil {
-				x.now()
-			}
-		}
-	}
+	lazies.mu.Lock()
 	defer lazies.mu.Unlock()
-	if guess := eng().Guessing(); !asPart && w.state == isPutOff && (guess == nil || guess == w.guess) {
-		// From here on, who needs t computes it apart: that may be a function that the engine calls to make room.
-		w.state = isBeingEnqueued
-		forGood = true
+	if w.state == isEnqueued {
+		return nil, &chain{}, false
+	}
+	if w.state == isDropped {
+		panic("tensor: a result that nobody held is needed")
+	}
+	c = &chain{}
+	if c.add(w) >= 0 {
+		k = c.Kernel()
+	}
+	if k == nil {
+		// A part was enqueued meanwhile, and the rest needs more operands than before.
+		k, c = w.kernel, &chain{n: 1, in: w.in, inputs: len(w.kernel.In), imm: w.imm, imms: w.imms}
 	}
 	for i, x := range c.in[:c.inputs] {
 		x.holdLocked()
 		c.in[i] = x.copied()
+	}
+	if c.n == 1 {
+		lazies.mu.Unlock()
+		for i, x := range c.in[:c.inputs] {
+			if y := x.now(); y != x { // computed apart
+				c.in[i] = y
+				x.letGo()
+			}
+		}
+		lazies.mu.Lock()
+		if w.state == isEnqueued { // by somebody else
+			return nil, c, false
+		}
+	}
+	if guess := eng().Guessing(); !asPart && w.state == isPutOff && (guess == nil || guess == w.guess) {
+		// From here on, who needs t computes it apart: that may be a function that the engine calls to make room.
+		w.state = isBeingEnqueued
+		forGood = true
 	}
 	return k, c, forGood
 }
@@ -337,12 +339,9 @@ func (t *Tensor) sumLazily(a op.Attr, tracked bool) *Tensor {
 		return nil
 	}
 	k, c, _ := w.take(true)
-	if k == nil {
-		return nil
-	}
 	in := c.in[:c.inputs]
 	defer letGo(in...)
-	if c.imms > 0 || slices.ContainsFunc(in, func(x *Tensor) bool { return x.dtype != t.dtype }) {
+	if k == nil || c.imms > 0 || slices.ContainsFunc(in, func(x *Tensor) bool { return x.dtype != t.dtype }) {
 		return nil
 	}
 	return run(op.SumOfChain(k), a, device.Device{}, c.in, tracked)

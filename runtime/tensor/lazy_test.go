@@ -380,8 +380,16 @@ func TestLazyWhereTheProgramGuesses(t *testing.T) {
 		e := tensor.CurrentEngine()
 		x := tensor.FromOn(on, []float64{1, 2, 3, 4}, 2, 2)
 		before, kept := x.Lazy().MulScalar(2).AddScalar(1), x.Lazy().Neg().Abs()
+		// Once a part of it is enqueued, full needs four operands from memory.
+		b, d := x.AddScalar(1), x.Neg()
+		sum := x.Lazy().Add(b)
+		full := sum.Mul(x.Lazy().Sub(b).Mul(d))
+		sum.Eager()
 		s := e.Speculate()
 		g := s.Guess()
+		if got, want := fmt.Sprint(full.Float64s()), "[3 10 21 36]"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 		used := before.MatMul(x) // needs what waits
 		tensor.Dead(kept)        // takes effect only if the guess is kept
 		h := before.Exp()
