@@ -48,6 +48,9 @@ const (
 // result, and if the command has room: 3 operands from memory, 2 constants. Otherwise the operands are computed first.
 // A sum of a lazy result over its last axes joins as well, if there are no constants.
 //
+// A command of several operations that fails is named after all of them, and its line is the one that needs the
+// elements. It belongs to the scopes of its operands until then, see [device.WithContext].
+//
 // The gradient of a chain is a chain. It computes once more what it needs of the results, but for those of exp, tanh
 // and other functions: where there will be a gradient, these end a part of the chain and stay in memory.
 //
@@ -56,11 +59,11 @@ const (
 //
 //asyncgen:api view
 func (t *Tensor) Lazy() *Tensor {
-	if t == nil || t.dead != 0 { // the operation says what is wrong with t
-		return t
-	}
-	if t.size < lazyFrom && eng().Mode() != engine.Shuffle {
-		return t
+	switch {
+	case t == nil || t.dead != 0:
+		return t.asIs()
+	case t.size < lazyFrom && eng().Mode() != engine.Shuffle:
+		return t.another()
 	}
 	return t.leader()
 }
@@ -81,10 +84,20 @@ var lazyFrom = 4096
 //asyncgen:api op
 //go:noinline
 func (t *Tensor) Eager() *Tensor {
-	if t == nil || t.dead != 0 || t.lazy == isEager {
-		return t
+	if t == nil || t.dead != 0 {
+		return t.asIs()
 	}
 	return t.eager()
+}
+
+// asIs returns another handle if t is a row, and t if it is nil or dead: the next operation says so.
+func (t *Tensor) asIs() *Tensor {
+	if t != nil {
+		if _, isRow := t.find(); isRow {
+			return t.same("Lazy")
+		}
+	}
+	return t
 }
 
 // eager is Eager for a handle that the library has.
@@ -108,10 +121,14 @@ type waiter struct {
 	// guess is what the goroutine guessed that made it. If the elements are needed where something else is guessed,
 	// they are computed apart, as those that are discarded must not be missing later.
 	guess *engine.Guess
+	// capture is what the goroutine captured that made it.
+	capture *engine.Capture
 
 	state   waiterState
-	in      operands // handles of its own; nil once they are not needed any more
-	holders int      // beside the first, as in engine.Storage
+	apart   *Tensor       // the elements, computed apart in the guess apartIn
+	apartIn *engine.Guess // nil: they were not
+	in      operands      // handles of its own; nil once they are not needed any more
+	holders int           // beside the first, as in engine.Storage
 }
 
 type waiterState uint8
@@ -144,7 +161,7 @@ func putOff(k *device.Kernel, imm [2]uint64, imms int, in []*Tensor, dev device.
 		t.shape = slices.Clone(shape)
 	}
 	b.own.Init(eng(), dev, bytesFor(t.size, dt))
-	b.kernel, b.imm, b.imms, b.guess = k, imm, imms, eng().Guessing()
+	b.kernel, b.imm, b.imms, b.guess, b.capture = k, imm, imms, eng().Guessing(), eng().Capturing()
 	for i, x := range in {
 		if x.lazy == isWaiter && !slices.Equal(x.shape, shape) {
 			x = x.now() // to compute it for each element that it is broadcast to would be a waste
@@ -203,6 +220,8 @@ type chain struct {
 	inputs  int
 	imm     [2]uint64
 	imms    int
+	capture *engine.Capture // what the goroutine captures now
+	isAlien bool            // one of the waiters was made outside of that
 }
 
 // add adds w and what it waits for. It returns the number of its link, or -1 if a command has no room for all that.
@@ -233,6 +252,7 @@ func (c *chain) add(w *waiter) int8 {
 	}
 	l.Imm = uint8(c.imms)
 	c.imms += copy(c.imm[c.imms:], w.imm[:w.imms])
+	c.isAlien = c.isAlien || c.capture != nil && c.capture != w.capture
 	c.waiters[c.n] = w
 	c.n++
 	return c.Add(w.kernel, l)
@@ -266,42 +286,60 @@ func (t *Tensor) now() *Tensor {
 //
 //go:noinline
 func (t *Tensor) enqueued(w *waiter) *Tensor {
-	k, c, forGood := w.take(false)
+	k, c, forGood, apart := w.take(false)
 	defer letGo(c.in[:c.inputs]...)
-	if k == nil {
+	switch {
+	case apart != nil:
+		return apart
+	case k == nil:
 		return t
+	case !forGood:
+		out := newResult(t.storage.Device(), t.dtype, t.shape, false)
+		out.enqueue(k, c)
+		if guess := eng().Guessing(); guess != nil {
+			lazies.mu.Lock()
+			w.apart, w.apartIn = out, guess
+			lazies.mu.Unlock()
+		}
+		return out
 	}
-	out := t
-	if !forGood {
-		out = newResult(t.storage.Device(), t.dtype, t.shape, false)
-	}
-	out.enqueue(k, c)
-	if forGood {
+	state := isPutOff // if the engine panics
+	defer func() {
 		lazies.mu.Lock()
-		w.state = isEnqueued
-		in := w.in
-		w.in = operands{}
+		var in operands
+		if w.state = state; state == isEnqueued {
+			in, w.in = w.in, operands{}
+			w.apart, w.apartIn = nil, nil
+		}
 		lazies.mu.Unlock()
 		letGo(in[:]...)
-	}
-	return out
+	}()
+	t.enqueue(k, c)
+	state = isEnqueued
+	return t
 }
 
-// take returns the chain of w and its kernel; a nil kernel says that w is enqueued. The caller has to let go of c.in.
-// forGood says that the caller must enqueue the chain as the result of w. It is not set if the elements are only a
-// part, if w is being enqueued, or if another guess than that of w began meanwhile.
-func (w *waiter) take(asPart bool) (k *device.Kernel, c *chain, forGood bool) {
+// take returns the chain of w and its kernel; a nil kernel says that w is enqueued, or that apart has its elements. The
+// caller has to let go of c.in. forGood says that the caller must enqueue the chain as the result of w. It is not set if
+// the elements are only a part, if w is being enqueued, or if another guess than that of w began meanwhile.
+func (w *waiter) take(asPart bool) (k *device.Kernel, c *chain, forGood bool, apart *Tensor) {
+	guess, capture := eng().Guessing(), eng().Capturing()
 	lazies.mu.Lock()
 	defer lazies.mu.Unlock()
-	if w.state == isEnqueued {
-		return nil, &chain{}, false
-	}
-	if w.state == isDropped {
+	c = &chain{capture: capture}
+	switch {
+	case w.state == isEnqueued:
+		return nil, c, false, nil
+	case w.state == isDropped:
 		panic("tensor: a result that nobody held is needed")
+	case guess != nil && guess == w.apartIn && !asPart:
+		return nil, c, false, w.apart
 	}
-	c = &chain{}
 	if c.add(w) >= 0 {
 		k = c.Kernel()
+	}
+	if c.isAlien || capture != nil && capture != w.capture {
+		capture.RefuseTensor()
 	}
 	if k == nil {
 		// A part was enqueued meanwhile, and the rest needs more operands than before.
@@ -315,21 +353,21 @@ func (w *waiter) take(asPart bool) (k *device.Kernel, c *chain, forGood bool) {
 		lazies.mu.Unlock()
 		for i, x := range c.in[:c.inputs] {
 			if y := x.now(); y != x { // computed apart
-				c.in[i] = y
+				c.in[i] = y.another()
 				x.letGo()
 			}
 		}
 		lazies.mu.Lock()
 		if w.state == isEnqueued { // by somebody else
-			return nil, c, false
+			return nil, c, false, nil
 		}
 	}
-	if guess := eng().Guessing(); !asPart && w.state == isPutOff && (guess == nil || guess == w.guess) {
+	if !asPart && w.state == isPutOff && (guess == nil || guess == w.guess) {
 		// From here on, who needs t computes it apart: that may be a function that the engine calls to make room.
 		w.state = isBeingEnqueued
 		forGood = true
 	}
-	return k, c, forGood
+	return k, c, forGood, nil
 }
 
 // sumLazily is the sum of t over axes together with what t waits for. It returns nil if that can't be one command.
@@ -338,7 +376,7 @@ func (t *Tensor) sumLazily(a op.Attr, tracked bool) *Tensor {
 	if w == nil || !op.Numbers.Has(t.dtype) || t.dtype.IsStorage() || !areLast(t.shape, a.Axes) {
 		return nil
 	}
-	k, c, _ := w.take(true)
+	k, c, _, _ := w.take(true)
 	in := c.in[:c.inputs]
 	defer letGo(in...)
 	if k == nil || c.imms > 0 || slices.ContainsFunc(in, func(x *Tensor) bool { return x.dtype != t.dtype }) {

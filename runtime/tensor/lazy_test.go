@@ -391,7 +391,9 @@ func TestLazyWhereTheProgramGuesses(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 		used := before.MatMul(x) // needs what waits
-		tensor.Dead(kept)        // takes effect only if the guess is kept
+		for !before.Ready() {    // ends
+		}
+		tensor.Dead(kept) // takes effect only if the guess is kept
 		h := before.Exp()
 		s.End()
 		g.Discard()
@@ -470,5 +472,39 @@ func TestLazyForGoroutines(t *testing.T) {
 			})
 		}
 		all.Wait()
+	}
+}
+
+// TestLazyIsNotCaptured: a lazy result that was made outside of a captured function is refused as any other tensor.
+func TestLazyIsNotCaptured(t *testing.T) {
+	x := tensor.Full(1, 5000)
+	h := x.Lazy().MulScalar(10).AddScalar(1)
+	step := tensor.Capture(func(in ...*tensor.Tensor) []*tensor.Tensor { return []*tensor.Tensor{in[0].Add(h)} })
+	func() {
+		defer func() {
+			if m, ok := recover().(*tensor.Mistake); !ok || !strings.Contains(m.Text, "neither an input") {
+				t.Errorf("%v", m)
+			}
+		}()
+		step.Run(x)
+	}()
+	for !h.Ready() {
+	}
+	if got := h.Float32s()[0]; got != 11 {
+		t.Errorf("%v, want 11", got)
+	}
+}
+
+// TestLazyHandles: Lazy and Eager return handles of their own, however large the tensor is.
+func TestLazyHandles(t *testing.T) {
+	for _, n := range []int{3, 5000} {
+		x := tensor.Ones(n)
+		l := x.Lazy()
+		y := l.Neg()
+		e := y.Eager()
+		tensor.Dead(l, y)
+		if got := x.Add(e).Float32s()[0]; got != 0 {
+			t.Errorf("%v, want 0", got)
+		}
 	}
 }

@@ -115,6 +115,8 @@ func (w *finder) block(list []ast.Stmt) {
 func (w *finder) in(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.DeferStmt, *ast.GoStmt, *ast.FuncLit: // when these run, or how often, others decide
+			return false
 		case *ast.BlockStmt:
 			w.block(n.List)
 			return false
@@ -191,9 +193,12 @@ func (w *finder) gather(c *chain, call *ast.CallExpr) {
 	}
 }
 
-// isOperation reports whether call is an elementwise operation.
+// isOperation reports whether call is an elementwise operation, of a tensor itself and not of what embeds one.
 func (w *finder) isOperation(call *ast.CallExpr) bool {
 	api, ok := w.called(call)
+	if s, is := call.Fun.(*ast.SelectorExpr); is && w.f.Info.Selections[s] != nil {
+		ok = ok && w.f.Analysis.API.IsTensor(w.f.Info.TypeOf(s.X))
+	}
 	return ok && api.IsElementwise()
 }
 

@@ -30,7 +30,9 @@ var loops = []struct {
 	{name: "a variable that changes", loop: `d := w.Sub(x); d = d.Abs(); w = d.Mul(x)`},
 	{name: "inside of an operand", loop: `w = w.MatMul(x.Neg().Exp().Sqrt())`, fused: `w = w.MatMul(x.Lazy().Neg().Exp().Sqrt().Eager())`, made: 1},
 	{name: "inside of a number", loop: `w = w.MulScalar(x.Neg().Exp().Sqrt().Item())`, fused: `w = w.MulScalar(x.Lazy().Neg().Exp().Sqrt().Eager().Item())`, made: 1},
-	{name: "in a literal", loop: `f := func() *tensor.Tensor { return x.Neg().Exp().Sqrt() }; w = f()`, fused: `f := func() *tensor.Tensor { return x.Lazy().Neg().Exp().Sqrt().Eager() }; w = f()`, made: 1},
+	{name: "in a literal", loop: `f := func() *tensor.Tensor { return x.Neg().Exp().Sqrt() }; w = f()`},
+	{name: "deferred", loop: `defer x.Neg().Exp().Sqrt()`},
+	{name: "of what embeds a tensor", loop: `e := struct{ *tensor.Tensor }{x}; w = e.Neg().Abs().Sqrt()`},
 	{name: "lazy already", loop: `w = w.Lazy().Sub(x).Abs().Eager()`},
 }
 

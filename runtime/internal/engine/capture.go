@@ -80,6 +80,9 @@ func (cs *captures) set(owner uintptr, c *Capture) {
 	cs.n.Store(int32(len(of)))
 }
 
+// RefuseTensor refuses a tensor that the step has from elsewhere.
+func (c *Capture) RefuseTensor() { c.Refuse(refusedTensor) }
+
 // Captures reports whether the calling goroutine may begin a Capture, or run a Plan: it neither captures nor runs ahead
 // of a test. In mode Naive there are no Plans.
 func (e *Engine) Captures() bool {
