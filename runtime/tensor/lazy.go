@@ -319,9 +319,9 @@ func (t *Tensor) enqueued(w *waiter) *Tensor {
 	return t
 }
 
-// take returns the chain of w and its kernel; a nil kernel says that w is enqueued, or that apart has its elements. The
-// caller has to let go of c.in. forGood says that the caller must enqueue the chain as the result of w. It is not set if
-// the elements are only a part, if w is being enqueued, or if another guess than that of w began meanwhile.
+// take returns the chain of w and its kernel; a nil kernel says that w is enqueued, or that apart has its elements.
+// The caller has to let go of c.in. forGood says that the caller must enqueue the chain as the result of w. It is not
+// set if the elements are only a part, if w is being enqueued, or if another guess than that of w began meanwhile.
 func (w *waiter) take(asPart bool) (k *device.Kernel, c *chain, forGood bool, apart *Tensor) {
 	guess, capture := eng().Guessing(), eng().Capturing()
 	lazies.mu.Lock()
