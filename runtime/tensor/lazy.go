@@ -103,7 +103,7 @@ func (t *Tensor) asIs() *Tensor {
 // eager is Eager for a handle that the library has.
 func (t *Tensor) eager() *Tensor {
 	u := t.now().another()
-	u.lazy = isEager
+	u.lazy, u.node = isEager, t.node // which elements that are computed apart don't have
 	return u
 }
 

@@ -408,8 +408,15 @@ func TestLazyWhereTheProgramGuesses(t *testing.T) {
 		s = e.Speculate()
 		g = s.Guess()
 		inside := before.Lazy().Neg()
+		w := x.Track()
+		y := w.Lazy().MulScalar(3)
+		g = s.Guess()
+		grad := tensor.Grad(y.Eager().Sum(), w)[0]
 		s.End()
 		g.Keep()
+		if got := fmt.Sprint(grad.Float64s()); got != "[3 3 3 3]" {
+			t.Errorf("a gradient of %s", got)
+		}
 		if got, want := fmt.Sprint(inside.Float64s()), "[-3 -5 -7 -9]"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
