@@ -18,8 +18,8 @@ import (
 //	go tool pprof -top FILE
 //
 // Each line is shown as if it were a function, "train.go:31", that the function around it calls. So tables and graphs,
-// which are about functions, have the lines as well. The line of a result is that of the operation that was given its
-// memory. In use is what operations have written, also what is dropped and the collector has not found yet: a call of
+// which are about functions, have the lines as well. A result counts for the line of the operation that got its memory.
+// In use is what operations have written, also what is dropped and the collector has not found yet: a call of
 // runtime.GC before leaves out most of that. On the CPU, results below some KiB are not counted; they are in the heap
 // profile, like other values of the program. WriteMemoryProfile does not wait for operations. Samples have the label
 // "device".

@@ -101,9 +101,9 @@ func TestTraceOfAProcess(t *testing.T) {
 	}
 }
 
-// TestTraceEventFormat holds a trace against the rules of the Trace Event Format, by which Perfetto and Chrome read it:
-// complete events with a process, a row and a duration, which nest within their row; names of rows; counters of
-// numbers.
+// TestTraceEventFormat checks a trace by the rules of the Trace Event Format, which Perfetto and Chrome read. Events
+// are complete: they have a process, a row and a duration. They nest within their row. Rows have names, and counters
+// count numbers.
 func TestTraceEventFormat(t *testing.T) {
 	sim, err := device.Open("sim:0")
 	if err != nil {

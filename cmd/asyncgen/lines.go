@@ -143,7 +143,7 @@ func reportOf(t *trace.Trace) *report.Report {
 	return r
 }
 
-// mayReplace returns an error if there is a file of that name that does not begin with first, as what we write does.
+// mayReplace returns an error if the named file exists and does not begin with first. What we write begins so.
 func mayReplace(name, first, what string) error {
 	info, err := os.Stat(name)
 	switch {

@@ -254,8 +254,8 @@ func checkDevices(names []string) error {
 
 // compareOn runs the two programs on one device: the original twice, to see that it does the same
 // every time; both in turn, for time; and each once more with a report of its waits and an eye on
-// its memory, and once with a trace if that is asked for, which costs a little time. It returns what the original
-// prints, too.
+// its memory. If cfg asks for traces, each runs once more with one. That costs time, so that run is not timed.
+// compareOn also returns what the original prints.
 func compareOn(ctx context.Context, cfg Config, temp string, p *programs, name string) (*Device, []byte, error) {
 	r := runner{ctx: ctx, cfg: cfg, device: name, original: p.original, rewritten: p.rewritten, testDir: p.testDir, temp: temp}
 	want, err := r.stable()

@@ -49,7 +49,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestDrawing draws graphs at random: each node has a box, no two of which overlap, and each edge a line.
+// TestDrawing draws random graphs. Each node has a box, each edge has a line, and boxes do not overlap.
 func TestDrawing(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -78,8 +78,8 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// TestGraphOfAnything makes graphs of traces in which operations read what they want: what one reads comes before it,
-// unless it would have to wait for itself.
+// TestGraphOfAnything makes graphs of traces in which operations read random ones. In the graph, each operation comes
+// after those that it reads. A read by which an operation would wait for itself is left out.
 func TestGraphOfAnything(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

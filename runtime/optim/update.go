@@ -59,8 +59,8 @@ var addScaled = tensor.FuseScalars("AddScaled", 2, 1, func(x ...*kernel.Expr) *k
 	return kernel.Add(x[0], kernel.Mul(x[2], x[1]))
 })
 
-// inEachRun calls f, which changes numbers that the host counts in cell. A step that is captured calls it again in each
-// run.
+// inEachRun calls f, which changes numbers that the host counts in cell. If the step is being captured, each of its
+// runs calls f again.
 func inEachRun(cell tensor.Cell, f func()) {
 	if c := engine.Default().Capturing(); c != nil {
 		c.Own(cell)

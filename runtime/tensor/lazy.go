@@ -363,7 +363,8 @@ func (w *waiter) take(asPart bool) (k *device.Kernel, c *chain, forGood bool, ap
 		}
 	}
 	if !asPart && w.state == isPutOff && (guess == nil || guess == w.guess) {
-		// From here on, who needs t computes it apart: that may be a function that the engine calls to make room.
+		// From here on, others who need the elements compute them apart. They can't wait for the caller: one of them
+		// may be a function that the engine calls, in the middle of Enqueue, to make room.
 		w.state = isBeingEnqueued
 		forGood = true
 	}

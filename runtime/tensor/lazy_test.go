@@ -37,7 +37,7 @@ type lazyStep struct {
 	dead    int          // a value that is not used any more; -1: none
 }
 
-// A lazyProgram is operations on values of which the first few are given.
+// A lazyProgram is a list of operations. The first few values are given, and each operation makes another.
 type lazyProgram struct {
 	given func(on device.Device) []*tensor.Tensor
 	steps []lazyStep

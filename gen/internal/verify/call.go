@@ -336,7 +336,7 @@ func (f *frame) callOf(fn *types.Func, recv value, args []value, e *ast.CallExpr
 	return f.callKnown(fn, f.p.knownOf(fn), recv, args, e)
 }
 
-// callKnown is callOf for a function of which known is what tables say.
+// callKnown is callOf. known is what tables say of fn.
 func (f *frame) callKnown(fn *types.Func, known *known, recv value, args []value, e *ast.CallExpr) value {
 	if concrete := dynamic(fn, recv); concrete != nil {
 		// a directive may speak of the method of the interface alone

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// Rewrite is fuse: operations on the same elements, of which only the last result is needed, are one command.
+// Rewrite is fuse: operations on the same elements become one command, if only the last result is needed.
 //
 //	y := x.Sub(mean).Div(std).Mul(gamma)     to     y := x.Lazy().Sub(mean).Div(std).Mul(gamma).Eager()
 //
