@@ -381,6 +381,7 @@ func TestLazyWhereTheProgramGuesses(t *testing.T) {
 		e := tensor.CurrentEngine()
 		x := tensor.FromOn(on, []float64{1, 2, 3, 4}, 2, 2)
 		before, kept := x.Lazy().MulScalar(2).AddScalar(1), x.Lazy().Neg().Abs()
+		polled, inGuess := x.Lazy().Exp(), x.Lazy().MulScalar(5)
 		// Once a part of it is enqueued, full needs four operands from memory.
 		b, d := x.AddScalar(1), x.Neg()
 		sum := x.Lazy().Add(b)
@@ -392,12 +393,16 @@ func TestLazyWhereTheProgramGuesses(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 		used := before.MatMul(x) // needs what waits
-		for !before.Ready() {    // ends
+		for !polled.Ready() {    // ends
 		}
 		tensor.Dead(kept) // takes effect only if the guess is kept
 		h := before.Exp()
+		inGuess.Eager() // last, so that it may not have begun when the guess is discarded
 		s.End()
 		g.Discard()
+		if got, want := fmt.Sprint(inGuess.Float64s()), "[5 10 15 20]"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 		if got, want := fmt.Sprint(before.Float64s()), "[3 5 7 9]"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
