@@ -99,7 +99,7 @@ func logarithm(x *Expr, base, c, slack float64) *Expr {
 	}, x)
 }
 
-// Tan is the tangent of x. It is up to 3 ulp off.
+// Tan is the tangent of x. It is up to 4 ulp off.
 func Tan(x *Expr) *Expr {
 	return withDerivative(Div(Sin(x), Cos(x)), func(e, _ *Expr) *Expr { return Add(like(e, 1), Mul(e, e)) }, x)
 }
