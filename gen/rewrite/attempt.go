@@ -30,6 +30,7 @@ func (a *attempt) plan() (*plan.Region, []plan.Remark) {
 	if r, ok := a.now[a.loop]; ok {
 		return nil, []plan.Remark{a.refusal(a.loop, r)}
 	}
+	// The part of the condition that is tested in the body is to come later.
 	if a.loop.Tests != nil && !a.isLate(a.loop.Bodies[0][0]) {
 		return nil, report{a.schedule}.refusals()
 	}
@@ -76,7 +77,7 @@ func (a *target) impossible() *refuse {
 	}
 	for s := range a.loop.All {
 		if a.kernel.Strict {
-			for _, c := range []*plan.Cause{s.Head.Stamps, polls(s), s.Head.Clock} {
+			for _, c := range []*plan.Cause{s.Head.Stamps, looksOutside(s), s.Head.Clock} {
 				if c != nil {
 					return &refuse{Reason: plan.Reason{Code: plan.Exempt, Cause: *c, Hint: "without strict, the difference in time is accepted"}}
 				}
@@ -86,9 +87,9 @@ func (a *target) impossible() *refuse {
 	return nil
 }
 
-// polls returns where s looks at a state outside the program, or nil: itself, or in a function that
+// looksOutside returns where s looks at a state outside the program, or nil: itself, or in a function that
 // is called in two parts.
-func polls(s *plan.Stmt) *plan.Cause {
+func looksOutside(s *plan.Stmt) *plan.Cause {
 	c := s.Head.Polls
 	for _, r := range s.Reads {
 		c = plan.FirstOf(c, r.Effects.Polls)
@@ -119,9 +120,9 @@ func (a *attempt) round() (changed bool) {
 	for _, u := range reached {
 		switch {
 		case a.stays(u):
-		case a.splits(u):
+		case a.isHead(u):
 			if u.Stmt == a.loop {
-				if root := a.rootWithoutValue(u); root != nil && root != u && a.runsAhead(root) {
+				if root := a.rootWithoutValue(u); root != nil && root != u && a.letRunAhead(root) {
 					return true
 				}
 				a.valued = plan.ChangedBy(slices.DeleteFunc(slices.Clone(reached), func(w *plan.Unit) bool { return w == u }))
@@ -140,8 +141,9 @@ func (a *attempt) round() (changed bool) {
 				return true
 			}
 			if r := a.obstacle(u); r != nil {
+				// No value asks for this, only what root shows: if that can be given back, root runs ahead after all.
 				if root := a.rootWithoutValue(u); root != nil && (r.Code == plan.FeedsDevice || root != u && r.Code == plan.DecidesDevice) && !a.isReturn(root.Stmt) {
-					if a.runsAhead(root) {
+					if a.letRunAhead(root) {
 						return true
 					}
 					// What that shows is the reason, not what this feeds; and if it runs in some iterations
@@ -153,6 +155,7 @@ func (a *attempt) round() (changed bool) {
 					if a.staySeldom(root, why) {
 						return true
 					}
+					// Better that root runs now in some iterations than u in each.
 					if !a.stays(root) && isConditional(root.Stmt, a.loop) && !isConditional(u.Stmt, a.loop) {
 						a.stay(root, why)
 						return true
@@ -169,7 +172,7 @@ func (a *attempt) round() (changed bool) {
 			a.late[u] = true
 		}
 	}
-	return changed || a.operands() || a.complete()
+	return changed || a.operands() || a.keepSkips()
 }
 
 // ranged returns what to write where the head of the loop, u, needs memory that may be what a value is put into, or "".
@@ -213,7 +216,7 @@ func isFieldCounter(s ast.Stmt) bool {
 
 // passes reports whether u can be put off, so that what follows it has to be as well.
 func (a *attempt) passes(u *plan.Unit) bool {
-	return !a.stays(u) && !a.splits(u) && a.obstacle(u) == nil
+	return !a.stays(u) && !a.isHead(u) && a.obstacle(u) == nil
 }
 
 // rootWithoutValue returns the unit because of which u would have to run later, if none on the way
@@ -331,8 +334,8 @@ func (a *attempt) onlyFor(v *plan.Unit, obj types.Object) bool {
 	return true
 }
 
-// runsAhead makes the part of u that does not come later run ahead although it changes what others
+// letRunAhead makes the part of u that does not come later run ahead although it changes what others
 // can see, and reports whether that can be.
-func (a *attempt) runsAhead(u *plan.Unit) bool {
+func (a *attempt) letRunAhead(u *plan.Unit) bool {
 	return slices.ContainsFunc(a.kernel.steps, func(step *Step) bool { return step.ahead != nil && step.ahead(a, u) })
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// Bound is the rewrite bound: the loop may run ahead of its reads by so many entries and no
-// further, so that a loop of any length has flat memory.
+// Bound is the rewrite bound: the loop may run ahead of its entries by so many and no further, so
+// that a loop of any length has flat memory. How many tests it runs past is another bound, ahead=,
+// which the planner hands on to the runtime.
 //
 //	later := asyncrt.NewLater[struct{}](trainWindow)
 var Bound = &Rewrite{

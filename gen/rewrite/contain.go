@@ -27,7 +27,7 @@ func (a *attempt) disproves() bool {
 		a.contain(harm.Reason)
 	default:
 		a.stay(harm.By, refuse{Reason: *harm.Reason})
-		a.settled = append(a.settled, harm.By.Stmt)
+		a.keptNow = append(a.keptNow, harm.By.Stmt)
 	}
 	return true
 }
@@ -47,16 +47,16 @@ func (a *schedule) pastExits() *past.Loop {
 // for their sake need not any more.
 func (a *attempt) giveUp(r *plan.Reason) {
 	a.harm = r
-	a.unsettle()
+	a.releaseKept()
 }
 
-// unsettle lets go what had to run now for the sake of exits.
-func (a *attempt) unsettle() {
-	for _, s := range a.settled {
+// releaseKept lets go what had to run now for the sake of exits.
+func (a *attempt) releaseKept() {
+	for _, s := range a.keptNow {
 		delete(a.now, s)
 		delete(a.whole, s)
 	}
-	a.settled = nil
+	a.keptNow = nil
 }
 
 // contain decides what becomes of the exits of a loop of which r is the harm past its end: its
@@ -70,7 +70,7 @@ func (a *attempt) contain(r *plan.Reason) {
 		a.contained = nil
 	} else if r.Code == plan.PastFails && a.isClosed() {
 		a.contained = r
-		a.unsettle()
+		a.releaseKept()
 		return
 	}
 	a.giveUp(r)

@@ -42,7 +42,8 @@
 // it, perhaps in vain, so it must be proved that this does no harm, in package past, and what it changes is given
 // back. If that can't be proved, what does harm in some iterations only runs now. Else Iterate, of the runtime, runs
 // each iteration and drops a panic past the end. If that is not enough, all exits of the loop wait for their values.
-// See contain.go.
+// See contain.go. ways.go lays out how the loop is left, undo.go lets memory that others see change ahead and be given
+// back, and BreakIf, of the runtime, takes the exit.
 //
 // An attempt is of use if it makes something come later that waited. If it is not, the planner tries the loop in
 // other forms, and at last the loops in it one by one: also if the loop would wait for what ends one of them, and that
@@ -53,7 +54,7 @@
 //   - rewrite.go: a [Rewrite] is a pattern with a name, and [Pipeline] all of them with the places that call them.
 //     The file of each shows what becomes of a statement: scalar.go, accumulate.go, print.go, store.go, guarded.go.
 //   - planner.go: [Function] goes through the loops of a function, the outermost first, and tries each in one form
-//     after the other. An attempt is about one loop in one form. takes.go and exit.go (split) are such forms.
+//     after the other. An attempt is about one loop in one form. takes.go and exit.go (splitCondition) are such forms.
 //   - schedule.go: what an attempt has decided. target is what it is about, and schedule what runs when. The rest
 //     embeds that, and is a in its methods.
 //   - attempt.go: attempt fills the schedule. Read plan first, then round. gather.go makes units whole where that
@@ -64,6 +65,9 @@
 //     about the ways out of the loop.
 //   - remarks.go: report says what the schedule does, and why it does no more. hints.go says what to write instead.
 //   - timing.go, literals.go and bound.go: loops that measure time, function literals, and how far a loop runs ahead.
+//   - gen/internal/plan is what all this is about: deps.go has units and what forbids that one overtakes another,
+//     effects.go and locs.go what they do to which places, remark.go the titles of refusals. gen/codes.go explains each
+//     code. Package emit prints the plan.
 //   - lift.go: [Divide] does the same to a function that loops call and that looks at values: part of it is late.
 //
 // Stages that stand alone are packages below this one. While a function is planned, rows takes rows of tensors

@@ -12,7 +12,10 @@ import (
 // Exit is speculate: a value decides whether the loop goes on. The loop runs on
 // without it, and the decision comes when the value has arrived. If the loop
 // was to end, what was done since is dropped, and variables and cells get back
-// what they held. What runs past the end must do no harm: see package past.
+// what they held. What runs past the end must do no harm: see package past. A
+// cell holds a tensor that can be replaced by another, such as a parameter.
+// The last argument of BreakIf is the state: what variables hold here. Cells
+// get back theirs from BreakIf.
 //
 //	if r.Norm().Item() < tol {    normAt := later.Read(r.Norm())
 //		return x, k               if end, ok := later.BreakIf(func() bool { return normAt.Item() < tol }, solveEnd{x, k}); ok {
@@ -99,10 +102,10 @@ func isBreakable(s *plan.Stmt) bool {
 	return false
 }
 
-// split tries the loop of a again, with the part of its condition that needs values tested in the
+// splitCondition tries the loop of a again, with the part of its condition that needs values tested in the
 // body, if there is such a part.
-func (p *planner) split(a *attempt, _, _ *plan.Stmt) (*attempt, *plan.Region, []plan.Remark) {
-	s := a.divided()
+func (p *planner) splitCondition(a *attempt, _, _ *plan.Stmt) (*attempt, *plan.Region, []plan.Remark) {
+	s := a.withTests()
 	if s == nil {
 		return nil, nil, nil
 	}
@@ -110,9 +113,9 @@ func (p *planner) split(a *attempt, _, _ *plan.Stmt) (*attempt, *plan.Region, []
 	return s, region, refused
 }
 
-// divided returns an attempt at the same loop in which the part of its condition
+// withTests returns an attempt at the same loop in which the part of its condition
 // that needs values is tested in the body; nil if there is no such part.
-func (a *attempt) divided() *attempt {
+func (a *attempt) withTests() *attempt {
 	n, ok := a.loop.Inner().(*ast.ForStmt)
 	if !ok || n.Cond == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/syntax"
 )
 
-// What a cell holds is taken before an entry that uses it, in the place of the entry, whether
+// What a cell or a field holds is taken before an entry that uses it, in the place of the entry, whether
 // it will be used or not: that costs a few handles.
 //
 //	if l := loss.Item(); l < best {         snapshotAt := nn.Snapshot(net)
@@ -33,7 +33,7 @@ func (a *obstacles) isThere(u *plan.Unit, e ast.Expr) bool {
 // isCellThere is isThere for a call.
 func (a *obstacles) isCellThere(u *plan.Unit, call *ast.CallExpr) bool {
 	e := a.f.Effects(call)
-	if plan.FirstOf(e.Barrier, e.Waits, e.Ends, e.Leaves, e.Clock, e.Polls) != nil || len(e.Writes) > 0 {
+	if plan.FirstOf(e.Barrier, e.Waits, e.Ends, e.HandsOut, e.Clock, e.Polls) != nil || len(e.Writes) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(operandsOf(a.f, call), func(e ast.Expr) bool {

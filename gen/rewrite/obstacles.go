@@ -22,7 +22,7 @@ func (a *obstacles) obstacle(u *plan.Unit) *plan.Reason {
 		return &plan.Reason{Code: plan.DecidesExit, Cause: plan.Cause{Pos: jump.Pos(), Text: "decides whether the loop goes on"},
 			Hint: a.testRarely(u.Stmt)}
 	}
-	for _, c := range []*plan.Cause{e.Barrier, e.Waits, e.Leaves} {
+	for _, c := range []*plan.Cause{e.Barrier, e.Waits, e.HandsOut} {
 		if c != nil {
 			r := plan.ReasonOf(*c, plan.UnknownEffects)
 			return &r
@@ -224,12 +224,12 @@ func (a *attempt) operands() (changed bool) {
 		if !a.late[u] || len(u.Reads) == 0 && len(u.Held) == 0 && u.Stmt.Here == nil {
 			continue
 		}
-		if c := plan.FirstOf(u.Ahead.Barrier, u.Ahead.Waits, u.Ahead.Leaves); c != nil {
+		if c := plan.FirstOf(u.Ahead.Barrier, u.Ahead.Waits, u.Ahead.HandsOut); c != nil {
 			a.stay(u, a.explain(u, plan.ReasonOf(*c, plan.FeedsDevice)))
 			changed = true
 			continue
 		}
-		if a.shows(u.Ahead, u.Stmt) && a.runsAhead(u) {
+		if a.shows(u.Ahead, u.Stmt) && a.letRunAhead(u) {
 			changed = true
 			continue
 		}
@@ -244,7 +244,7 @@ func (a *attempt) operands() (changed bool) {
 				continue
 			}
 			if c := plan.Overtakes(w.Effects, u.Ahead, u, a.f.CanCopy); len(c) > 0 {
-				if root := a.rootWithoutValue(w); root != nil && a.runsAhead(root) {
+				if root := a.rootWithoutValue(w); root != nil && a.letRunAhead(root) {
 					return true
 				}
 				a.stay(u, a.explain(u, plan.Reason{Code: plan.FeedsDevice, Cause: c[0].Why, Hint: "keep the computation on tensors"}))

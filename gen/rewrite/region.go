@@ -41,6 +41,7 @@ func (a *layout) list(r *plan.Region, list []*plan.Stmt) {
 	var g *plan.Group
 	for i, s := range list {
 		if a.isLate(s) && (!s.IsCompound() || a.whole[s]) {
+			// What is returned may be called twice, so what a group changes before is an entry of its own.
 			if g == nil || a.separate(s) || a.isReturn(s) && (computesHere(s) || keeps(g) && !slices.ContainsFunc(g.Stmts, isTail)) {
 				g = &plan.Group{Names: make(map[*plan.Read]string)}
 				r.Groups = append(r.Groups, g)

@@ -194,7 +194,7 @@ func (a report) applied(window int) []plan.Remark {
 		}
 	}
 	for s := range a.loop.All {
-		if c := polls(s); c != nil {
+		if c := looksOutside(s); c != nil {
 			add(plan.LaterPoll, "", c.Pos, "a state outside the program is looked at while results are still on their way")
 		}
 	}

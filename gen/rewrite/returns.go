@@ -155,7 +155,7 @@ func (a *layout) tellable(r *plan.Region, ways []*plan.Way, i int, copied map[*a
 // compute on the host, and needs nothing that runs ahead but variables, of which a copy will do.
 func (a *layout) tells(g *plan.Group, e ast.Expr, copied map[*ast.Ident]*plan.Group) bool {
 	does := a.f.Effects(e)
-	if plan.FirstOf(does.Enqueues, does.Waits, does.Barrier, does.Clock, does.Polls, does.Stamps, does.Leaves, does.Ends, does.Unsafe) != nil || len(does.Writes) > 0 {
+	if plan.FirstOf(does.Enqueues, does.Waits, does.Barrier, does.Clock, does.Polls, does.Stamps, does.HandsOut, does.Ends, does.Unsafe) != nil || len(does.Writes) > 0 {
 		return false
 	}
 	named := make(map[types.Object]bool)

@@ -60,7 +60,7 @@ func init() { // the steps lead back to their rewrites
 		{Rewrite: plain.Rewrite, form: plain.Form},
 		{Rewrite: rows.WholeSlice.Rewrite, row: rows.WholeSlice},
 		{Rewrite: rows.Batched.Rewrite, row: rows.Batched},
-		{Rewrite: Exit, defers: only(Exit), again: (*planner).split},
+		{Rewrite: Exit, defers: only(Exit), again: (*planner).splitCondition},
 		{Rewrite: Guarded, defers: only(Guarded)},
 		{Rewrite: Print, defers: only(Print)},
 		{Rewrite: Accumulate, defers: only(Accumulate)},
@@ -96,7 +96,7 @@ func only(r *Rewrite) func(s *plan.Stmt) bool {
 	return func(s *plan.Stmt) bool { return of(s) == r }
 }
 
-// A directive is what is asked for of a function, and the steps that are not switched off.
+// A directive is what //asyncgen:kernel asks for of a function, and the steps that are not switched off.
 type directive struct {
 	*load.Kernel
 	steps []*Step

@@ -31,14 +31,14 @@ type schedule struct {
 	units  []*plan.Unit
 	graph  *plan.Graph
 	late   map[*plan.Unit]bool
-	by     map[*plan.Unit]plan.Step
-	valued map[types.Object]bool // what gets values later, if the loop's own condition needs that
+	by     map[*plan.Unit]plan.Step // by which step from another unit each is reached; seeds have none
+	valued map[types.Object]bool    // what gets values later, if the loop's own condition needs that
 
 	// Of exits, see exit.go and contain.go.
 	past      *past.Proof  // that what runs past them does no harm
 	harm      *plan.Reason // why no value may decide later that the loop ends
 	contained *plan.Reason // why it may only if Iterate runs each iteration
-	settled   []*plan.Stmt // what runs now because it must not run past an exit
+	keptNow   []*plan.Stmt // what runs now because it must not run past an exit
 }
 
 // refuse is why a statement must run now.
@@ -51,9 +51,9 @@ type refuse struct {
 // stays reports whether u has been found to run now.
 func (a *schedule) stays(u *plan.Unit) bool { _, ok := a.now[u.Stmt]; return ok }
 
-// splits reports whether u is the head of a compound statement, which can
+// isHead reports whether u is the head of a compound statement, which can
 // only go together with what it heads.
-func (a *schedule) splits(u *plan.Unit) bool { return u.Stmt.IsCompound() && !u.Whole }
+func (a *schedule) isHead(u *plan.Unit) bool { return u.Stmt.IsCompound() && !u.Whole }
 
 func (a *schedule) isLate(s *plan.Stmt) bool {
 	for _, u := range a.units {

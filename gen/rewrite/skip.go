@@ -88,9 +88,9 @@ func (a *obstacles) skipped(u *plan.Unit, r *plan.Read) *plan.Cause {
 	return &plan.Cause{Pos: r.Operand.Pos(), Text: text}
 }
 
-// complete finds statements that would come later and skip others which can't, and
+// keepSkips makes statements run now that would come later and skip others which can't. It
 // reports whether there was one.
-func (a *attempt) complete() (changed bool) {
+func (a *attempt) keepSkips() (changed bool) {
 	for _, u := range a.units {
 		if !a.late[u] || !cuts(u.Stmt) {
 			continue

@@ -79,7 +79,7 @@ func (a *layout) way(x *plan.Exits, g *plan.Group, jump ast.Stmt) (*plan.Way, *p
 		}
 		if len(n.Results) == 0 || syntax.HasCall(n) {
 			for _, v := range a.past.Changed {
-				// nothing outside the loop leads to others
+				// nothing outside the loop leads to captured variables that it declares
 				if len(n.Results) == 0 && a.f.IsResult(v) || a.f.IsCaptured(v) && !contains(a.loop.Node, v.Pos()) {
 					w.Restore = append(w.Restore, slot(x, v))
 				}

@@ -30,7 +30,7 @@ type Effects struct {
 	Clock    *Cause // reads the clock
 	Polls    *Cause // looks at what others change: asks a context whether it is done
 	Stamps   *Cause // writes the time of the call: log.Print
-	Leaves   *Cause // contains a function literal that something may call later
+	HandsOut *Cause // contains a function literal that something may call later
 	Formats  *Cause // makes text of what its last parameter holds; that is no part of the effects
 	Unsafe   *Cause // uses package unsafe
 	Ends     *Cause // may end the function, the goroutine or the process: panic, log.Fatal
@@ -93,7 +93,7 @@ func (e *Effects) hand(v types.Object, c Cause) {
 func (e *Effects) addFlags(o *Effects) {
 	for _, f := range []struct{ to, from **Cause }{
 		{&e.Enqueues, &o.Enqueues}, {&e.Waits, &o.Waits}, {&e.Barrier, &o.Barrier}, {&e.Clock, &o.Clock},
-		{&e.Polls, &o.Polls}, {&e.Stamps, &o.Stamps}, {&e.Leaves, &o.Leaves}, {&e.Unsafe, &o.Unsafe}, {&e.Ends, &o.Ends}, {&e.Formats, &o.Formats},
+		{&e.Polls, &o.Polls}, {&e.Stamps, &o.Stamps}, {&e.HandsOut, &o.HandsOut}, {&e.Unsafe, &o.Unsafe}, {&e.Ends, &o.Ends}, {&e.Formats, &o.Formats},
 	} {
 		if *f.from != nil {
 			note(f.to, **f.from)
@@ -117,7 +117,7 @@ func (e *Effects) addCall(callee *Effects, pos token.Pos, name string) {
 	}
 	for _, f := range []struct{ to, from **Cause }{
 		{&e.Enqueues, &callee.Enqueues}, {&e.Waits, &callee.Waits}, {&e.Barrier, &callee.Barrier}, {&e.Clock, &callee.Clock},
-		{&e.Polls, &callee.Polls}, {&e.Stamps, &callee.Stamps}, {&e.Leaves, &callee.Leaves}, {&e.Unsafe, &callee.Unsafe}, {&e.Ends, &callee.Ends},
+		{&e.Polls, &callee.Polls}, {&e.Stamps, &callee.Stamps}, {&e.HandsOut, &callee.HandsOut}, {&e.Unsafe, &callee.Unsafe}, {&e.Ends, &callee.Ends},
 	} {
 		if *f.from != nil {
 			note(f.to, through(**f.from))

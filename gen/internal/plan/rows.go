@@ -65,7 +65,7 @@ func (e *Effects) OnlyReads() bool {
 			return false
 		}
 	}
-	for _, c := range []*Cause{e.Enqueues, e.Waits, e.Barrier, e.Clock, e.Polls, e.Stamps, e.Leaves, e.Ends} {
+	for _, c := range []*Cause{e.Enqueues, e.Waits, e.Barrier, e.Clock, e.Polls, e.Stamps, e.HandsOut, e.Ends} {
 		if c != nil {
 			return false
 		}

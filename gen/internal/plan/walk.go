@@ -336,7 +336,7 @@ func (w *walker) literal(lit *ast.FuncLit) {
 		if w.f.ReturnsIterator(lit) {
 			c.Text = "returns an iterator"
 		}
-		note(&w.e.Leaves, c.with("make the function before the loop, or write what it does in the loop"))
+		note(&w.e.HandsOut, c.with("make the function before the loop, or write what it does in the loop"))
 		for _, id := range w.f.captured(lit) {
 			w.touch(w.place(id), id, w.e.read, "hands out")
 		}
@@ -361,7 +361,7 @@ func (w *walker) load(e ast.Expr) {
 		}
 		if s := info.Selections[sel]; s != nil && s.Kind() != types.FieldVal {
 			w.expr(sel.X)
-			note(&w.e.Leaves, cause(e, "takes %s as a value", text(e)).as(UnknownEffects))
+			note(&w.e.HandsOut, cause(e, "takes %s as a value", text(e)).as(UnknownEffects))
 			return
 		} else if s == nil {
 			if v, ok := info.Uses[sel.Sel].(*types.Var); ok {

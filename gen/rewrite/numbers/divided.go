@@ -230,7 +230,7 @@ func commute(f *plan.Function, s, t ast.Stmt) bool {
 		e    *plan.Effects
 		fail bool
 	}{{e, !cannotFail(f, t)}, {o, !cannotFail(f, s)}} {
-		if x.e.Barrier != nil || x.e.Ends != nil || x.e.Leaves != nil || x.fail && f.Shows(x.e) {
+		if x.e.Barrier != nil || x.e.Ends != nil || x.e.HandsOut != nil || x.fail && f.Shows(x.e) {
 			return false
 		}
 	}

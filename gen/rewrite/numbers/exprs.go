@@ -211,7 +211,7 @@ func assignedIn(f *plan.Function, s ast.Stmt) (vars []*types.Var) {
 // leaf returns why e, which no value goes into, can't be computed in its place.
 func leaf(f *plan.Function, e ast.Expr) *misfit {
 	effects := f.Effects(e)
-	for _, c := range []*plan.Cause{effects.Barrier, effects.Waits, effects.Enqueues, effects.Leaves, effects.Ends} {
+	for _, c := range []*plan.Cause{effects.Barrier, effects.Waits, effects.Enqueues, effects.HandsOut, effects.Ends} {
 		if c != nil {
 			return &misfit{plan.NoNumber, c.Pos, c.Text + " in the middle of it", "do that before, into a variable"}
 		}

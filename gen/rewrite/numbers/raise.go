@@ -91,7 +91,7 @@ func (r *writer) isQuiet(s ast.Stmt) bool {
 		return false
 	}
 	e := r.f.StmtEffects(s)
-	if e.Barrier != nil || e.Leaves != nil || e.Ends != nil {
+	if e.Barrier != nil || e.HandsOut != nil || e.Ends != nil {
 		return false
 	}
 	return !r.f.Shows(e)

@@ -14,7 +14,7 @@ import (
 // about to change, and get back what they held (tensor.Changing). What else is a tensor.Cell may be of a type that does
 // not, so that BreakIf has to be told of it.
 type cells struct {
-	*loop
+	*known
 	found []plan.CellsOf // that may not say that they change
 }
 

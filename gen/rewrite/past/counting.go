@@ -13,7 +13,7 @@ import (
 )
 
 // counting finds out which variables count, so that they are in the range of what they index, and loops come to an end.
-type counting struct{ *loop }
+type counting struct{ *known }
 
 // counts reports whether v only ever counts up from a number that is not
 // negative, in the head of a loop or by ones in all of the function.

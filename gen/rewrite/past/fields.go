@@ -16,7 +16,7 @@ type field struct {
 }
 
 // field returns what stands for e, a field of root, as if it were a variable of its own; nil if others may lead to it.
-func (p *loop) field(e ast.Expr, root *types.Var) *types.Var {
+func (p *known) field(e ast.Expr, root *types.Var) *types.Var {
 	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
 	var behind plan.Loc
 	if ok && root == nil {
@@ -42,7 +42,7 @@ func (p *loop) field(e ast.Expr, root *types.Var) *types.Var {
 // pointer returns the variable that sel, a field behind it, begins with, and the place of the
 // field: if the variable is the same and not nil in all of the loop, which gives back what it
 // changes there.
-func (p *loop) pointer(sel *ast.SelectorExpr) (*types.Var, plan.Loc) {
+func (p *known) pointer(sel *ast.SelectorExpr) (*types.Var, plan.Loc) {
 	v := p.f.Variable(sel.X)
 	body := p.Stmt.Bodies[0]
 	if v == nil || !p.f.IsFieldOf(sel, v) || p.GivesBack == 0 || p.f.Sets(v) != 1 || v.Pos() >= p.Stmt.Node.Pos() || len(body) == 0 {
@@ -55,7 +55,7 @@ func (p *loop) pointer(sel *ast.SelectorExpr) (*types.Var, plan.Loc) {
 }
 
 // rootOf is [rootOf], or the pointer that e, a field, is behind.
-func (p *loop) rootOf(e ast.Expr) *types.Var {
+func (p *known) rootOf(e ast.Expr) *types.Var {
 	if v := rootOf(p.f, e); v != nil {
 		return v
 	}
@@ -105,13 +105,13 @@ func namesOf(f *plan.Function, e ast.Expr) (names string, exact bool) {
 }
 
 // isField reports whether e is the field that v stands for.
-func (p *loop) isField(e ast.Expr, v types.Object) bool {
+func (p *known) isField(e ast.Expr, v types.Object) bool {
 	names, exact := namesOf(p.f, e)
 	return exact && names == v.Name() && p.rootOf(e) == p.root(v)
 }
 
 // root returns the variable that v is, or that it is a field of.
-func (p *loop) root(v types.Object) *types.Var {
+func (p *known) root(v types.Object) *types.Var {
 	if at := p.fields[v]; at != nil {
 		return at.root
 	}
@@ -119,7 +119,7 @@ func (p *loop) root(v types.Object) *types.Var {
 }
 
 // writes reports whether u gives v another value. A field of a variable is left alone by what sets other fields.
-func (p *loop) writes(u *plan.Unit, v types.Object) bool {
+func (p *known) writes(u *plan.Unit, v types.Object) bool {
 	if at := p.fields[v]; at != nil && at.behind.Obj != nil {
 		return u.All().Touches(at.behind)
 	}

@@ -39,10 +39,10 @@ var needsNumbers = set("Arange Bernoulli Dropout FullLike Quantile VectorNorm Ve
 // anyElements are methods that work on elements of all types.
 var anyElements = set("DType Detach Eager Flatten Lazy Rank Shape Size Value")
 
-// isFloats reports whether the elements of the tensor e, which stands in the
-// statement in, are floating-point numbers, or whether that will have been found out
-// when it comes to e.
-func (p *floats) isFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool) bool {
+// askFloats reports whether the elements of the tensor e, which stands in the
+// statement in, are floating-point numbers. If only the iteration can tell, it notes that
+// the iteration has to ask before it comes to e.
+func (p *floats) askFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		v, ok := p.f.Info.ObjectOf(e).(*types.Var)
@@ -51,7 +51,7 @@ func (p *floats) isFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool)
 			return false
 		case seen[v]: // in a circle
 			return true
-		case p.isGiven(e, v, in):
+		case p.compareGiven(e, v, in):
 			return p.ask(e, v, in)
 		case p.carried(v) && !p.ask(e, v, in):
 			return false
@@ -60,7 +60,7 @@ func (p *floats) isFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool)
 		return p.givenFloats(v, seen)
 	case *ast.SelectorExpr, *ast.IndexExpr:
 		root := rootOf(p.f, e)
-		return root != nil && (p.fixed(e) && p.carried(root) || p.isGiven(e, root, in)) && p.ask(e, root, in)
+		return root != nil && (p.fixed(e) && p.carried(root) || p.compareGiven(e, root, in)) && p.ask(e, root, in)
 	case *ast.CallExpr:
 		fn, _, kind := p.f.Callee(e)
 		sel, isSel := ast.Unparen(e.Fun).(*ast.SelectorExpr)
@@ -74,7 +74,7 @@ func (p *floats) isFloats(e ast.Expr, in *plan.Stmt, seen map[types.Object]bool)
 		case !isSel:
 			return false
 		case p.isTensor(sel.X):
-			return keepsFloats[fn.Name()] && p.isFloats(sel.X, in, seen)
+			return keepsFloats[fn.Name()] && p.askFloats(sel.X, in, seen)
 		}
 		return isParam(p.f, sel.X) && (fn.Name() == "Value" || fn.Name() == "Grad")
 	}
@@ -89,7 +89,7 @@ func (p *floats) givenFloats(v *types.Var, seen map[types.Object]bool) bool {
 			continue
 		}
 		e := assignedTo(p.f.Info, u.Stmt, v)
-		if e == nil || !p.isFloats(e, u.Stmt, seen) {
+		if e == nil || !p.askFloats(e, u.Stmt, seen) {
 			return false
 		}
 	}
@@ -123,7 +123,7 @@ func (p *floats) number(call *ast.CallExpr, fn *types.Func, always bool, in *pla
 	if !ok || !p.isTensor(sel.X) || anyElements[fn.Name()] {
 		return nil
 	}
-	if always && !p.varies(call) || p.isFloats(sel.X, in, make(map[types.Object]bool)) {
+	if always && !p.varies(call) || p.askFloats(sel.X, in, make(map[types.Object]bool)) {
 		return nil
 	}
 	return sel.X
@@ -216,7 +216,7 @@ func (p *floats) tensorsAreFloats(call *ast.CallExpr, in *plan.Stmt, seen map[ty
 		list = append([]ast.Expr{sel.X}, list...)
 	}
 	for _, e := range list {
-		if p.isTensor(e) && !p.isFloats(e, in, seen) {
+		if p.isTensor(e) && !p.askFloats(e, in, seen) {
 			return false
 		}
 	}

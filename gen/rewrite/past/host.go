@@ -16,7 +16,7 @@ import (
 // host finds out what may fail on the host, or not come to an end.
 type host struct{ *floats }
 
-func newHost(l *loop) *host {
+func newHost(l *known) *host {
 	return &host{&floats{shapes: &shapes{counting: &counting{l}, shapeOf: make(map[types.Object]shape), compared: make(map[types.Object]bool)}}}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-// A loop is what is known of one that runs past its exits.
-type loop struct {
+// known is what is known of a loop that runs past its exits.
+type known struct {
 	f *plan.Function
 	*Loop
 	written []*types.Var            // variables that it changes ahead of values, in source order
@@ -17,8 +17,8 @@ type loop struct {
 	fields  map[types.Object]*field // by what stands for them
 }
 
-func newLoop(f *plan.Function, l *Loop) *loop {
-	p := &loop{f: f, Loop: l, changed: &plan.Effects{}, fields: make(map[types.Object]*field)}
+func newKnown(f *plan.Function, l *Loop) *known {
+	p := &known{f: f, Loop: l, changed: &plan.Effects{}, fields: make(map[types.Object]*field)}
 	for _, u := range p.Units {
 		p.changed.Add(u.All())
 	}
@@ -37,7 +37,7 @@ func newLoop(f *plan.Function, l *Loop) *loop {
 }
 
 // effects are what u does ahead of values.
-func (p *loop) effects(u *plan.Unit) *plan.Effects {
+func (p *known) effects(u *plan.Unit) *plan.Effects {
 	if p.Late[u] {
 		return u.Ahead
 	}
@@ -45,7 +45,7 @@ func (p *loop) effects(u *plan.Unit) *plan.Effects {
 }
 
 // nodes are the parts of u that run ahead.
-func (p *loop) nodes(u *plan.Unit) (nodes []ast.Node) {
+func (p *known) nodes(u *plan.Unit) (nodes []ast.Node) {
 	if p.Late[u] {
 		for _, r := range u.Reads {
 			if r.Rows != nil {
@@ -67,7 +67,7 @@ func (p *loop) nodes(u *plan.Unit) (nodes []ast.Node) {
 }
 
 // always reports whether s runs in every iteration, and as often in each.
-func (p *loop) always(s *plan.Stmt) bool {
+func (p *known) always(s *plan.Stmt) bool {
 	for c := s; c.Parent != nil; c = c.Parent {
 		if c.Parent == p.Stmt {
 			return !p.skipped(c)
@@ -87,10 +87,10 @@ func (p *loop) always(s *plan.Stmt) bool {
 
 // skipped reports whether some iterations end before they come to s, a
 // statement of the body.
-func (p *loop) skipped(s *plan.Stmt) bool { return p.skippedIn(p.Stmt, s) }
+func (p *known) skipped(s *plan.Stmt) bool { return p.skippedIn(p.Stmt, s) }
 
 // skippedIn is skipped for an inner loop.
-func (p *loop) skippedIn(loop, s *plan.Stmt) bool {
+func (p *known) skippedIn(loop, s *plan.Stmt) bool {
 	for _, c := range loop.Bodies[0] {
 		if c == s {
 			return false
@@ -106,7 +106,7 @@ func (p *loop) skippedIn(loop, s *plan.Stmt) bool {
 
 // tests reports whether each iteration of loop, an inner one, comes to a test that ends the loop that is planned. Such
 // a loop comes to an end: so many tests are ahead of their values at most.
-func (p *loop) tests(loop *plan.Stmt) bool {
+func (p *known) tests(loop *plan.Stmt) bool {
 	return slices.ContainsFunc(p.Exits, func(s *plan.Stmt) bool {
 		for ; s != nil && s != loop; s = s.Parent {
 			if _, isBlock := s.Parent.Inner().(*ast.BlockStmt); s.Parent != loop && !isBlock || s.Parent == loop && p.skippedIn(loop, s) {
@@ -118,7 +118,7 @@ func (p *loop) tests(loop *plan.Stmt) bool {
 }
 
 // fixed reports whether e has the same value in every iteration.
-func (p *loop) fixed(e ast.Expr) bool {
+func (p *known) fixed(e ast.Expr) bool {
 	if tv := p.f.Info.Types[e]; tv.Value != nil || tv.IsType() {
 		return true
 	}
@@ -130,13 +130,13 @@ func (p *loop) fixed(e ast.Expr) bool {
 }
 
 // hasTests reports whether a part of the condition of the loop is tested later.
-func (p *loop) hasTests() bool {
+func (p *known) hasTests() bool {
 	body := p.Stmt.Bodies[0]
 	return len(body) > 0 && body[0].IsTest
 }
 
 // begins returns the first statement of the body of the loop after what is tested later of its condition, or nil.
-func (p *loop) begins() *plan.Stmt {
+func (p *known) begins() *plan.Stmt {
 	for _, s := range p.Stmt.Bodies[0] {
 		if !s.IsTest {
 			return s
@@ -146,7 +146,7 @@ func (p *loop) begins() *plan.Stmt {
 }
 
 // top returns the statement of the body that s is part of.
-func (p *loop) top(s *plan.Stmt) *plan.Stmt {
+func (p *known) top(s *plan.Stmt) *plan.Stmt {
 	for s.Parent != nil && s.Parent != p.Stmt {
 		s = s.Parent
 	}
@@ -155,7 +155,7 @@ func (p *loop) top(s *plan.Stmt) *plan.Stmt {
 
 // warm is how many iterations, at the least, come to their end before anything runs past an exit. A loop
 // may run ahead of one test when two have been false.
-func (p *loop) warm() int {
+func (p *known) warm() int {
 	switch n := len(p.Exits); n {
 	case 1, 2:
 		for _, s := range p.Exits {
@@ -169,7 +169,7 @@ func (p *loop) warm() int {
 }
 
 // comesRound is how many tensors keep the values that iterations give them. All that matters is whether that is one.
-func (p *loop) comesRound() (n int) {
+func (p *known) comesRound() (n int) {
 	for _, v := range p.written {
 		switch {
 		case !p.carried(v):
@@ -184,19 +184,19 @@ func (p *loop) comesRound() (n int) {
 }
 
 // carried reports whether v keeps its value from one iteration to the next.
-func (p *loop) carried(v types.Object) bool {
+func (p *known) carried(v types.Object) bool {
 	loop := p.Stmt.Node
 	return v.Pos() < loop.Pos() || loop.End() <= v.Pos()
 }
 
 // comesAgain reports whether v is carried, or declared by the head of the loop.
-func (p *loop) comesAgain(v types.Object) bool {
+func (p *known) comesAgain(v types.Object) bool {
 	body := p.Stmt.Bodies[0]
 	return p.carried(v) || len(body) > 0 && v.Pos() < body[0].Node.Pos()
 }
 
 // carriedIn returns the variables in n that keep their values from one iteration to the next.
-func (p *loop) carriedIn(n ast.Node) (vars []types.Object) {
+func (p *known) carriedIn(n ast.Node) (vars []types.Object) {
 	ast.Inspect(n, func(m ast.Node) bool {
 		if id, ok := m.(*ast.Ident); ok {
 			if v, ok := p.f.Info.Uses[id].(*types.Var); ok && p.carried(v) && slices.Contains(p.written, v) {
@@ -210,7 +210,7 @@ func (p *loop) carriedIn(n ast.Node) (vars []types.Object) {
 
 // asItCame reports whether v, which comes round, still is what it was at the beginning of the iteration where the
 // statement in begins.
-func (p *loop) asItCame(v types.Object, in *plan.Stmt) bool {
+func (p *known) asItCame(v types.Object, in *plan.Stmt) bool {
 	return !slices.ContainsFunc(p.Units, func(u *plan.Unit) bool {
 		if !p.writes(u, v) {
 			return false

@@ -21,19 +21,22 @@
 //   - what they change is given back: variables by the state, here fitEnd, and cells by the library. Memory that others
 //     can see changes ahead of values only where it is given back, see undo.go of package rewrite;
 //   - they can't fail where the iterations before did not. An iteration makes the same calls on tensors of the same
-//     shapes, and what could fail on the host depends on nothing that changes. Alike compares a tensor from outside
-//     with that of the iteration before, and the loop waits if it has another shape. Floats finds out whether a tensor has
+//     shapes, and what could fail on the host depends on nothing that changes. Alike compares a tensor from outside,
+//     or one that comes round and may change its shape, with that of the iteration before. If it has another shape,
+//     the loop waits. Floats finds out whether a tensor has
 //     floating-point numbers, which take any number as an operand. Operations that work on all shapes can't fail. The
 //     first iteration never runs past an exit: the runtime runs ahead of a test only after two have been false, or
 //     Alike says that the iteration is the first;
 //   - they come to an end.
 //
-// Statements that run now are no concern, and what may wait for the outside is one: before them it is decided what all
-// exits do. What follows from a [Harm] is decided in contain.go of package rewrite.
+// Statements that run now are no concern: before each it is decided what all exits do. What may wait for the outside
+// always runs now.
 //
-// [Prove] is the whole of it. To read on:
+// [Prove] is the whole of it. It decides nothing and writes nothing. In package rewrite exit.go says what an exit is,
+// contain.go what follows from a proof or a [Harm], and ways.go how the loop is left; BreakIf, of the runtime, gives
+// back. To read on:
 //
-//   - loop is what is known of the loop: what runs in every iteration, what stays the same in all of them, what comes
+//   - known is what is known of the loop: what runs in every iteration, what stays the same in all of them, what comes
 //     round from one to the next. What fields of variables are is in fields.go, what calls go by in values.go.
 //   - counting finds out which variables count, and are in the range of what they index: counting.go.
 //   - shapes finds out what is known of the shapes of tensors: shapes.go, and results.go for what calls return. It
@@ -68,7 +71,7 @@ type Loop struct {
 // A Proof is what makes a loop run past its exits without harm.
 type Proof struct {
 	Changed []*types.Var   // variables that the loop changes ahead of values, in source order
-	Cells   []plan.CellsOf // that the loop changes and that may not say so
+	Cells   []plan.CellsOf // that the loop changes and that may not say so: BreakIf is told of them
 	Guard   *plan.Guard    // what each iteration compares; nil if there is no need
 }
 
@@ -81,13 +84,13 @@ type Harm struct {
 // Prove returns the proof that l, a loop of f, may run past its exits, or the first harm that would do. It changes
 // nothing of l.
 func Prove(f *plan.Function, l *Loop) (*Proof, *Harm) {
-	p := newHost(newLoop(f, l))
+	p := newHost(newKnown(f, l))
 	for _, u := range l.Ahead {
 		if h := p.harm(u); h != nil {
 			return nil, h
 		}
 	}
-	c := &cells{loop: p.loop}
+	c := &cells{known: p.known}
 	if r := cmp.Or(c.memory(), c.find(), p.unguarded()); r != nil {
 		return nil, &Harm{Reason: r}
 	}

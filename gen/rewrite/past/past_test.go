@@ -57,7 +57,7 @@ var loops = []struct{ name, body, proof, harm, contained string }{
 	{name: "a literal with another index", body: `get := func() float64 { return m.rates[i] }; rate = get()`, harm: `calls get, which may fail, with another argument each time`, contained: `rate get`},
 	{name: "makes a slice as long as another", body: `mine := make([]float64, len(xs)); _ = mine; xs = append(xs, w)`, harm: `makes something of a size that may be wrong`, contained: `xs mine`},
 	{name: "a struct of tensors", body: `p := pair{w, x}; p = turned(p); w = p.a`, harm: `calls turned with a tensor whose shape may change`, contained: `calls turned, which may fail, with another argument each time`},
-	{name: "a cell", body: `m.at.Set(w)`, proof: `m.at by the library`, contained: `m.at by the library`},
+	{name: "a cell", body: `m.at.Set(w)`, proof: `m.at told to BreakIf`, contained: `m.at told to BreakIf`},
 	{name: "another cell", body: `cells[i].Set(w)`, harm: `may index beyond the end of cells`, contained: `calls cells[i].Set, which changes a cell that can't be named before the loop, and that may not say so itself`},
 	{name: "memory", body: `rates[0]++`, harm: `changes rates[0]`, contained: `changes rates[0]`},
 	{name: "memory that nobody sees", body: `mine := make([]float64, n); for k := range mine { mine[k]++ }`, harm: `may index beyond the end of mine, now`, contained: `mine k`},
@@ -114,7 +114,7 @@ func prove(f *plan.Function, contained bool) (found [2]string) {
 		}
 	}
 	for _, c := range proof.Cells {
-		parts = append(parts, c.Of+" by the library")
+		parts = append(parts, c.Of+" told to BreakIf")
 	}
 	found[0] = strings.Join(parts, " ")
 	if g := proof.Guard; g != nil {

@@ -114,7 +114,7 @@ func (p *shapes) shape(e ast.Expr, in *plan.Stmt) shape {
 		switch {
 		case p.Contained && p.isElement(e):
 			return varying
-		case !p.Contained && p.isGiven(e, v, in):
+		case !p.Contained && p.compareGiven(e, v, in):
 			return same
 		}
 		s := p.variable(v)
@@ -137,7 +137,7 @@ func (p *shapes) shape(e ast.Expr, in *plan.Stmt) shape {
 			return varying
 		}
 		root := rootOf(p.f, e)
-		if !p.Contained && root != nil && p.isGiven(e, root, in) {
+		if !p.Contained && root != nil && p.compareGiven(e, root, in) {
 			return same
 		}
 		if _, isField := ast.Unparen(e).(*ast.SelectorExpr); isField && root != nil && p.ranges(root) {
@@ -190,7 +190,7 @@ func (p *shapes) variable(v types.Object) shape {
 		delete(p.shapeOf, v)
 		return p.variable(v) // with what is known now
 	}
-	settles := p.warm() >= 2 && p.comesRound() == 1 // is what it stays before anything runs past an exit
+	settles := p.warm() >= 2 && p.comesRound() == 1 // the one that comes round has its last shape before anything runs past an exit
 	if (s == changing || s == steady && !settles && !p.hasTests()) && p.compare(v) {
 		return p.variable(v)
 	}
@@ -233,10 +233,10 @@ func (p *shapes) compare(v types.Object) bool {
 	return true
 }
 
-// isGiven reports whether e, which begins with root, is a tensor from outside,
+// compareGiven reports whether e, which begins with root, is a tensor from outside,
 // of the iteration: an element of something that the loop does not change. If
-// so, the iteration has to be compared with the one before.
-func (p *shapes) isGiven(e ast.Expr, root *types.Var, in *plan.Stmt) bool {
+// so, it notes that the iteration has to compare it with that of the one before.
+func (p *shapes) compareGiven(e ast.Expr, root *types.Var, in *plan.Stmt) bool {
 	if !p.fromElement(e, root) {
 		return false
 	}

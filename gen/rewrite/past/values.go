@@ -10,13 +10,13 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 )
 
-func (p *loop) isTensor(e ast.Expr) bool {
+func (p *known) isTensor(e ast.Expr) bool {
 	tv, ok := p.f.Info.Types[e]
 	return ok && tv.IsValue() && p.f.Analysis.API.IsTensor(tv.Type)
 }
 
 // isTensors reports whether e is a struct of tensors that can be compared, and of nothing else.
-func (p *loop) isTensors(e ast.Expr) bool {
+func (p *known) isTensors(e ast.Expr) bool {
 	tv, ok := p.f.Info.Types[e]
 	return ok && tv.IsValue() && len(tensorsIn(p.f, tv.Type)) > 0
 }
@@ -53,12 +53,12 @@ func hasTensor(f *plan.Function, t types.Type) bool {
 
 // capturesOther reports whether call, of a function literal, may find another value than in the iteration before in a
 // variable that is no tensor.
-func (p *loop) capturesOther(call *ast.CallExpr) bool {
+func (p *known) capturesOther(call *ast.CallExpr) bool {
 	return slices.ContainsFunc(p.f.CapturedBy(call), func(id *ast.Ident) bool { return !p.isTensor(id) && !p.isTensors(id) && !p.fixed(id) })
 }
 
 // goesByTensors reports whether nothing that call goes by may be other than in the iteration before, but tensors.
-func (p *loop) goesByTensors(call *ast.CallExpr) bool {
+func (p *known) goesByTensors(call *ast.CallExpr) bool {
 	if !p.fixed(call.Fun) || p.capturesOther(call) || p.f.Effects(call).Needs(p.changed.WithoutVariables()) {
 		return false
 	}
@@ -66,7 +66,7 @@ func (p *loop) goesByTensors(call *ast.CallExpr) bool {
 }
 
 // chooses reports whether a function may return another one of its tensors each time.
-func (p *loop) chooses(call *ast.CallExpr) bool {
+func (p *known) chooses(call *ast.CallExpr) bool {
 	e := p.f.Effects(call)
 	return e.Needs(p.changed.WithoutVariables()) || slices.ContainsFunc(call.Args, func(arg ast.Expr) bool {
 		return !p.isTensor(arg) && !p.isTensors(arg) && !p.fixed(arg)
@@ -74,7 +74,7 @@ func (p *loop) chooses(call *ast.CallExpr) bool {
 }
 
 // sized reports whether the arguments of a call that may say how large something becomes are the same each time.
-func (p *loop) sized(call *ast.CallExpr) bool {
+func (p *known) sized(call *ast.CallExpr) bool {
 	f := p.f
 	fn, _, _ := f.Callee(call)
 	anyFloat := fn == nil || !needsNumbers[fn.Name()]

@@ -107,7 +107,7 @@ func Made(r *plan.Read) *plan.Rewrite {
 
 // computes reports whether what has the effects uses only computes, with operations or on the host.
 func computes(uses *plan.Effects) bool {
-	return cmp.Or(uses.Waits, uses.Barrier, uses.Clock, uses.Polls, uses.Stamps, uses.Leaves) == nil && len(uses.Writes) == 0
+	return cmp.Or(uses.Waits, uses.Barrier, uses.Clock, uses.Polls, uses.Stamps, uses.HandsOut) == nil && len(uses.Writes) == 0
 }
 
 // A batcher looks at one loop.
