@@ -25,6 +25,7 @@ type program struct {
 	slots   int
 	tile    int // how many elements are worked on at a time
 	cost    int // of an element, in simple operations
+	moves   int // how many of them its reads and writes are worth besides, where they do not fit the caches of a core
 }
 
 const (
@@ -86,6 +87,10 @@ func newMap(k *device.Kernel) (runner, error) {
 	return p.runShort, nil
 }
 
+// bytesPerOperation is how many bytes are moved in the time of a simple operation, at the speed of the third cache: a sum
+// of float32s moves 12 and takes 0.14 ns an element there (BenchmarkMap, AMD EPYC, Zen 4).
+const bytesPerOperation = 8
+
 // newProgram compiles an expression over inputs of the given types. It returns nil if they don't fit.
 func newProgram(e *kernel.Expr, in []device.DType) *program {
 	if len(in) < e.Args() || len(in) >= device.MaxOperands {
@@ -102,6 +107,11 @@ func newProgram(e *kernel.Expr, in []device.DType) *program {
 	for i, dt := range in {
 		p.sizes[i+1] = dt.Size()
 	}
+	bytes := 0
+	for _, size := range p.sizes {
+		bytes += size
+	}
+	p.moves = bytes / bytesPerOperation
 	return p
 }
 

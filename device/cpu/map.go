@@ -214,7 +214,7 @@ func (p *program) isInPlace(c *device.Command) bool {
 
 // run runs a program, split over the cores if there is much to do.
 func (p *program) run(c *device.Command) error {
-	if c.N*p.cost <= grain/finest || !pool.Worth(c.N, grainOf(p.cost)) {
+	if c.N*p.cost <= grain/finest || !pool.Worth(c.N, grainOf(p.cost+p.moves)) {
 		return p.runRange(c, 0, c.N)
 	}
 	return p.split(c)
@@ -229,7 +229,7 @@ func (p *program) split(c *device.Command) error {
 		return err
 	}
 	command := *c // c itself must not escape: most commands are small
-	pool.Run((c.N+unit-1)/unit, grainOf(p.cost*unit), func(lo, hi int) { p.runRange(&command, lo*unit, min(hi*unit, command.N)) })
+	pool.Run((c.N+unit-1)/unit, grainOf((p.cost+p.moves)*unit), func(lo, hi int) { p.runRange(&command, lo*unit, min(hi*unit, command.N)) })
 	return nil
 }
 

@@ -3,10 +3,11 @@
 //
 // All loops of the process share the same helpers, at most GOMAXPROCS-1 at a time. No loop waits
 // for a helper: the caller of [Run] does the work that nobody helps with. A helper is a goroutine
-// that a [Lender] lends (see [Lend]), or one that is started for this and ends when it finds no
-// more loops. A helper that is awake begins within a fraction of a microsecond. Waking or starting
-// one takes some microseconds, and some of the caller's time. So short loops are shared only with
-// helpers that are awake. A goroutine that becomes idle later may join a long loop (see [Help]).
+// that has nothing else to do and calls [Help]: one of a [Lender] (see [Lend]), one that waits for a
+// result (see [Look]) or, where there is no Lender, one that is started for this and ends when it
+// finds no more loops. A helper that is awake begins within a fraction of a microsecond. Waking or
+// starting one takes some microseconds, and some of the caller's time. So short loops are shared only
+// with helpers that are awake, and none is woken while another is about to come.
 package pool
 
 import (
@@ -56,85 +57,116 @@ func Run(n, grain int, f func(lo, hi int)) {
 	// Several ranges for each goroutine, since some goroutines are slower than others.
 	chunk := max(least, (n+4*most-1)/(4*most))
 	l := &loop{n: n, chunk: chunk, f: f}
-	chunks := (n + chunk - 1) / chunk
-	for range min(most, chunks) - 1 {
-		if !l.engage(most-1, n > grain) {
-			if n > grain && !bubble.In() {
-				defer l.advertise()()
-			}
-			break
+	helped := min(most, (n+chunk-1)/chunk) - 1
+	switch wake := n > grain; {
+	case !wake && !anyAwake():
+		l.work()
+	case bubble.In():
+		for ; wake && helped > 0 && reserve(most); helped-- {
+			go l.help()
+		}
+		l.work()
+	default:
+		place := l.advertise()
+		l.summon(helped, most, wake)
+		l.work()
+		if place != nil {
+			place.Store(nil)
 		}
 	}
-	l.work()
 	l.join()
 }
 
-// open has the loops that found fewer helpers than they want.
+// lookers is how many goroutines look for loops now, besides those of Lenders.
+var lookers atomic.Int32
+
+// Look calls pause on a goroutine that calls [Help] right before and right after that, and otherwise waits for
+// something. Meanwhile short loops expect it.
+func Look(pause func()) {
+	lookers.Add(1)
+	pause()
+	lookers.Add(-1)
+}
+
+// open has the loops that helpers may join.
 var open [8]atomic.Pointer[loop]
 
-// advertise lets Help find l until end is called, unless open is full.
-func (l *loop) advertise() (end func()) {
+// advertise lets Help find l until nil is stored in the place that it returns. If open is full it returns nil.
+func (l *loop) advertise() *atomic.Pointer[loop] {
 	for i := range open {
-		if open[i].CompareAndSwap(nil, l) {
-			return func() { open[i].Store(nil) }
+		if open[i].Load() == nil && open[i].CompareAndSwap(nil, l) {
+			return &open[i]
 		}
 	}
-	return func() {}
+	return nil
 }
 
-// Help joins a loop that found too few helpers when it began and has ranges left. It reports
-// whether there was such a loop. Goroutines that have become idle call it before they sleep, since
-// all of them may have been busy when a long loop began. It must not be called in a bubble of
-// testing/synctest.
-func Help() bool {
+// find returns a loop that has ranges left, or nil.
+func find() *loop {
 	for i := range open {
-		l := open[i].Load()
-		if l == nil || l.next.Load() >= int64(l.n) {
-			continue
+		if l := open[i].Load(); l != nil && l.next.Load() < int64(l.n) {
+			return l
 		}
-		if helpers.Add(1) > int64(runtime.GOMAXPROCS(0)-1) {
-			helpers.Add(-1)
-			return false
-		}
-		l.help()
+	}
+	return nil
+}
+
+// Wanted reports whether Help would probably find a loop. A goroutine that is about to sleep asks once more when others
+// can see that it has to be woken. So no loop misses it.
+func Wanted() bool { return find() != nil && helpers.Load() < int64(runtime.GOMAXPROCS(0)-1) }
+
+// Help joins a loop that has ranges left, and returns when there are none. It reports whether there was such a loop.
+// It must not be called in a bubble of testing/synctest.
+func Help() bool {
+	l := find()
+	if l == nil || !reserve(runtime.GOMAXPROCS(0)) {
+		return false
+	}
+	l.help()
+	return true
+}
+
+// reserve counts one more helper, unless there are most-1.
+func reserve(most int) bool {
+	if helpers.Load() < int64(most-1) && helpers.Add(1) <= int64(most-1) {
 		return true
 	}
 	return false
 }
 
-// engage finds a helper for l if fewer than most goroutines help now, and reports whether it has.
-// If wake is set, it may wake or start one.
-func (l *loop) engage(most int, wake bool) bool {
-	if !wake && !anyAwake() {
-		return false
+// summon sees to it that so many helpers come to l, which has been advertised. Those that will find it by themselves
+// count. If wake is set, it may wake or start some.
+func (l *loop) summon(helped, most int, wake bool) {
+	helped = min(helped, most-1-int(helpers.Load())) - int(lookers.Load())
+	all := allLenders()
+	for ; helped > 0 && wakeOne(all, false); helped-- {
 	}
-	if helpers.Add(1) > int64(most) {
-		helpers.Add(-1)
-		return false
+	if !wake {
+		return
 	}
-	help := l.help
-	if borrow(help, wake) {
-		return true
+	for _, lender := range all {
+		helped -= lender.Coming()
 	}
-	if wake {
+	for ; helped > 0 && wakeOne(all, true); helped-- {
+	}
+	for ; helped > 0 && len(all) == 0 && reserve(most); helped-- {
 		go func() {
-			help()
-			for !bubble.In() && Help() {
+			for l.help(); Help(); {
 			}
 		}()
-		return true
 	}
-	helpers.Add(-1)
-	return false
 }
 
 // A Lender has goroutines that are idle now and then. Its methods do not wait.
 type Lender interface {
-	// Ask makes an idle goroutine call help soon: one that is awake or, if wake is set, one that it
-	// wakes. It reports whether there is such a goroutine.
-	Ask(help func(), wake bool) bool
-	// Awake reports whether Ask would probably find a goroutine that is awake.
+	// Wake makes an idle goroutine call Help soon: one that is awake or, if asleep is set, one that sleeps. It
+	// reports whether there is such a goroutine.
+	Wake(asleep bool) bool
+	// Awake reports whether Wake would probably find a goroutine that is awake.
 	Awake() bool
+	// Coming returns how many goroutines are awake without work, are not to be woken, and will call Help before they
+	// sleep.
+	Coming() int
 }
 
 var (
@@ -144,7 +176,7 @@ var (
 
 // Lend offers the idle goroutines of l as helpers. Waking them is faster than starting new
 // goroutines, and may be the only way to use the processors that they occupy while idle. Run calls
-// l.Ask for each helper that it wants. The methods of l may be called until end has returned and
+// l.Wake for each helper that it wants. The methods of l may be called until end has returned and
 // the calls that had begun by then have returned.
 func Lend(l Lender) (end func()) {
 	change(func(all []Lender) []Lender { return append(all, l) })
@@ -170,16 +202,12 @@ func allLenders() []Lender {
 }
 
 func anyAwake() bool {
-	return slices.ContainsFunc(allLenders(), Lender.Awake)
+	return lookers.Load() > 0 || slices.ContainsFunc(allLenders(), func(l Lender) bool { return l.Awake() || l.Coming() > 0 })
 }
 
-// borrow makes a goroutine of a Lender call help, and reports whether there is one.
-func borrow(help func(), wake bool) bool {
-	all := allLenders()
-	if len(all) == 0 || bubble.In() {
-		return false
-	}
-	return slices.ContainsFunc(all, func(l Lender) bool { return l.Ask(help, wake) })
+// wakeOne wakes a goroutine of a Lender, and reports whether there is one.
+func wakeOne(all []Lender, asleep bool) bool {
+	return slices.ContainsFunc(all, func(l Lender) bool { return l.Wake(asleep) })
 }
 
 // A loop is one call of Run.

@@ -158,67 +158,88 @@ func waitForHelpers() {
 
 // A lender is a Lender for a test.
 type lender struct {
-	ask   func(help func(), wake bool) bool
-	awake bool
+	wake   func(asleep bool) bool
+	awake  bool
+	coming int
 }
 
-func (l *lender) Ask(help func(), wake bool) bool { return l.ask(help, wake) }
-func (l *lender) Awake() bool                     { return l.awake }
+func (l *lender) Wake(asleep bool) bool { return l.wake(asleep) }
+func (l *lender) Awake() bool           { return l.awake }
+func (l *lender) Coming() int           { return l.coming }
 
-// Run asks Lenders first, and starts goroutines only if no Lender has one to spare.
+// Run asks Lenders, for those that are awake first. It starts no goroutine where there is a Lender.
 func TestLentHelpersHelp(t *testing.T) {
 	withProcs(t, 3)
 	waitForHelpers()
-	asked, lent := 0, 0
-	end := Lend(&lender{ask: func(help func(), wake bool) bool {
-		asked++
-		if !wake {
-			t.Error("a helper of a long loop need not be awake")
-		}
-		if lent == 1 {
+	var asked []bool
+	l := &lender{wake: func(asleep bool) bool {
+		asked = append(asked, asleep)
+		if !asleep {
 			return false
 		}
-		lent++
-		go help()
+		go Help()
 		return true
-	}})
+	}}
+	end := Lend(l)
 	defer end()
-	var met atomic.Int32
-	all := make(chan struct{})
-	loop := func() {
-		met.Store(0)
-		all = make(chan struct{})
-		Run(3, 1, func(lo, hi int) { // each range needs the others
-			if met.Add(1) == 3 {
+	loop := func(ranges int) {
+		var met atomic.Int32
+		all := make(chan struct{})
+		Run(ranges, 1, func(lo, hi int) { // each range needs the others
+			if met.Add(1) == int32(ranges) {
 				close(all)
 			}
 			<-all
 		})
 		waitForHelpers()
 	}
-	loop()
-	if asked != 2 || lent != 1 {
-		t.Errorf("asked %d times, lent %d", asked, lent)
+	for _, test := range []struct {
+		ranges, coming, lookers int
+		asked                   string
+	}{
+		{ranges: 3, asked: "[false true true]"},
+		{ranges: 2, asked: "[false true]"},
+		{ranges: 3, coming: 1, asked: "[false true]"},
+		{ranges: 3, coming: 2, asked: "[false]"},
+		{ranges: 3, lookers: 1, asked: "[false true]"},
+		{ranges: 3, lookers: 2, asked: "[]"},
+		{ranges: 3, lookers: 1, coming: 1, asked: "[false]"},
+	} {
+		asked, l.coming = nil, test.coming
+		lookers.Store(int32(test.lookers))
+		for range test.lookers + test.coming {
+			go func() { // the help that is to come by itself
+				for !Help() {
+					runtime.Gosched()
+				}
+			}()
+		}
+		loop(test.ranges)
+		if got := fmt.Sprint(asked); got != test.asked {
+			t.Errorf("%+v: asked %s", test, got)
+		}
 	}
+	lookers.Store(0)
 	end()
-	loop()
-	if asked != 2 {
-		t.Errorf("asked %d times after the end", asked)
+	asked = nil
+	loop(3) // with goroutines of its own
+	if asked != nil {
+		t.Errorf("asked %v after the end", asked)
 	}
 }
 
-// A short loop is shared with helpers that are awake. It neither wakes nor starts any.
+// A short loop is shared with helpers that are awake, or about to look for loops. It neither wakes nor starts any.
 func TestShortLoops(t *testing.T) {
 	withProcs(t, 2)
 	waitForHelpers()
 	const grain = 1000
 	asked := 0
-	l := &lender{ask: func(help func(), wake bool) bool {
+	l := &lender{wake: func(asleep bool) bool {
 		asked++
-		if wake {
+		if asleep {
 			t.Error("a helper is to be woken")
 		}
-		go help()
+		go Help()
 		return true
 	}}
 	defer Lend(l)()
@@ -230,45 +251,71 @@ func TestShortLoops(t *testing.T) {
 	if calls != grain || asked != 0 || helpers.Load() != 0 {
 		t.Errorf("%d elements, asked %d times, %d helpers", calls, asked, helpers.Load())
 	}
-	l.awake = true
-	for n, want := range map[int]bool{0: false, 1: false, grain/finest + 1: false, 2 * (grain / finest): true, grain: true, 2 * grain: true} {
-		if got := Worth(n, grain); got != want {
-			t.Errorf("Worth(%d, %d) = %v", n, grain, got)
+	shared := func() {
+		t.Helper()
+		for n, want := range map[int]bool{0: false, 1: false, grain/finest + 1: false, 2 * (grain / finest): true, grain: true, 2 * grain: true} {
+			if got := Worth(n, grain); got != want {
+				t.Errorf("Worth(%d, %d) = %v", n, grain, got)
+			}
 		}
+		var first atomic.Bool
+		var once sync.Once
+		other := make(chan struct{})
+		Run(grain, grain, func(lo, hi int) { // the first range needs another one
+			if first.CompareAndSwap(false, true) {
+				<-other
+			} else {
+				once.Do(func() { close(other) })
+			}
+		})
+		waitForHelpers()
 	}
-	var first atomic.Bool
-	var once sync.Once
-	other := make(chan struct{})
-	Run(grain, grain, func(lo, hi int) { // the first range needs another one
-		if first.CompareAndSwap(false, true) {
-			<-other
-		} else {
-			once.Do(func() { close(other) })
-		}
-	})
+	l.awake = true
+	shared()
 	if asked != 1 {
 		t.Errorf("asked %d times", asked)
 	}
-	waitForHelpers()
+	l.awake = false
+	Look(func() {
+		go func() {
+			for !Help() {
+				runtime.Gosched()
+			}
+		}()
+		shared()
+	})
+	if asked != 1 {
+		t.Errorf("asked %d times while somebody looks for loops", asked)
+	}
 }
 
-// A Lender promises help but its goroutine comes after the loop: nobody waits for it, and it does
-// nothing.
+// A Lender promises help but its goroutine comes after the loop: nobody waits for it, and it finds nothing. So does
+// one that has found the loop just before its end.
 func TestLateHelp(t *testing.T) {
 	withProcs(t, 2)
 	waitForHelpers()
-	var late []func()
-	defer Lend(&lender{awake: true, ask: func(help func(), _ bool) bool {
-		late = append(late, help)
+	asked := 0
+	defer Lend(&lender{awake: true, wake: func(bool) bool {
+		asked++
 		return true
 	}})()
 	n := 0
-	Run(100, 1, func(lo, hi int) { n += hi - lo })
-	for _, help := range late {
-		help()
+	var found *loop
+	Run(100, 1, func(lo, hi int) {
+		n += hi - lo
+		if hi < 100 {
+			found = find()
+		}
+	})
+	if Wanted() || Help() {
+		t.Error("the loop is still there")
 	}
-	if n != 100 || len(late) != 1 {
-		t.Errorf("%d elements, %d promises", n, len(late))
+	if !reserve(2) || reserve(2) {
+		t.Error("there is one helper for two processors")
+	}
+	found.help()
+	if n != 100 || asked != 1 {
+		t.Errorf("%d elements, asked %d times", n, asked)
 	}
 	if got := helpers.Load(); got != 0 {
 		t.Errorf("%d helpers are left", got)
@@ -314,7 +361,7 @@ func TestJoinWaitsForTheLast(t *testing.T) {
 // the bubble would wait for.
 func TestBubblesBorrowNothing(t *testing.T) {
 	withProcs(t, 3)
-	defer Lend(&lender{awake: true, ask: func(func(), bool) bool {
+	defer Lend(&lender{awake: true, wake: func(bool) bool {
 		t.Error("asked")
 		return false
 	}})()

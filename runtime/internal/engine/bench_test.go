@@ -258,11 +258,8 @@ var sink atomic.Uint64
 
 // awaken wakes a worker and reports whether it is awake and idle afterwards.
 func awaken(l *loan) bool {
-	var helps atomic.Bool
-	for !l.Ask(func() { helps.Store(true) }, true) {
+	for !l.Awake() && !l.Wake(true) {
 		runtime.Gosched()
-	}
-	for !helps.Load() {
 	}
 	for i := 0; i < 1000 && !l.Awake(); i++ {
 		pause(4)

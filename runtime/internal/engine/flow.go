@@ -73,10 +73,11 @@ type flow struct {
 	workers []*worker
 	// parked counts the workers that are about to park, or are parked, and that nobody has woken
 	// yet. It is read without the lock: 0 means that nobody needs waking.
-	parked  atomic.Int32
-	endLoan func() // see pool.Lend
-	closed  atomic.Bool
-	scarce  atomic.Bool // somebody executes finishReady
+	parked    atomic.Int32
+	executing atomic.Int32 // how many operations run now
+	endLoan   func()       // see pool.Lend
+	closed    atomic.Bool
+	scarce    atomic.Bool // somebody executes finishReady
 	// freeing counts the goroutines that are giving back blocks from drops. It is raised under the
 	// lock, so that settle, which waits until it is 0, misses none.
 	freeing atomic.Int32

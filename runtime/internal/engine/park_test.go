@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/pool"
 )
 
 // parkers are parkers for each way to sleep.
@@ -211,7 +214,10 @@ func TestClaimOnTheWayToSleep(t *testing.T) {
 
 // An idle worker helps with a loop, and then with operations; a busy one does not.
 func TestIdleWorkersLendAHand(t *testing.T) {
-	e, dev := newEngine(t, Options{}), newCPU(1)
+	if runtime.GOMAXPROCS(0) == 1 {
+		t.Skip("nobody helps")
+	}
+	e, dev := newEngine(t, Options{Workers: 1}), newCPU(1)
 	f := e.stream(dev).exec.(*flow)
 	idle := func() {
 		for f.workers[0].parker.state.Load() == awake || f.parked.Load() == 0 {
@@ -220,18 +226,17 @@ func TestIdleWorkersLendAHand(t *testing.T) {
 	}
 	idle()
 	for range 100 {
-		done := make(chan struct{})
-		if !(*loan)(f).Ask(func() { close(done) }, true) {
-			t.Fatal("an idle worker does not help")
-		}
-		<-done
+		helped(t)
 		idle()
+		if n := (*loan)(f).Coming(); n != 0 {
+			t.Fatalf("%d workers are coming, and all are parked", n)
+		}
 	}
 	k, started, open := blocking()
 	x := unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
 	f.nudge()
 	<-started
-	if (*loan)(f).Ask(func() { t.Error("helps") }, true) {
+	if l := (*loan)(f); l.Wake(true) || l.Coming() != 0 {
 		t.Error("a busy worker promises to help")
 	}
 	open()
@@ -240,8 +245,57 @@ func TestIdleWorkersLendAHand(t *testing.T) {
 	}
 }
 
-// A worker that spins counts as awake, and helps with short loops. A sleeping one helps only if it may be
-// woken.
+// helped runs a loop of the pool of which the second range has to come before the first ends, and fails if nobody
+// helps.
+func helped(t testing.TB) {
+	t.Helper()
+	var first atomic.Bool
+	other := make(chan struct{})
+	pool.Run(2, 1, func(lo, hi int) {
+		if !first.CompareAndSwap(false, true) {
+			close(other)
+			return
+		}
+		select {
+		case <-other:
+		case <-time.After(10 * time.Second):
+			t.Error("nobody helps")
+		}
+	})
+}
+
+// A goroutine that waits for an operation helps with its loop.
+func TestWaitersLendAHand(t *testing.T) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		t.Skip("nobody helps")
+	}
+	e, dev := newEngine(t, Options{Workers: 1}), newCPU(1)
+	e.looks = 1 << 40
+	f := e.stream(dev).exec.(*flow)
+	started, waits := make(chan struct{}), make(chan struct{})
+	k := fakeKernel("loop", 1, func(c *device.Command) error {
+		close(started)
+		<-waits
+		helped(t)
+		return runCommand(&device.Command{Kernel: addOne, N: c.N, Buf: c.Buf})
+	})
+	x := unary(e, k, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+	f.nudge()
+	<-started
+	go func() {
+		for n := 0; n == 0; runtime.Gosched() {
+			f.lock.lock()
+			n = f.helpers
+			f.lock.unlock()
+		}
+		close(waits)
+	}()
+	if err := x.Wait(bg, "wait"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A worker that spins counts as awake. A sleeping one is woken only if it may be.
 func TestAwakeWorkers(t *testing.T) {
 	for _, isAwake := range []bool{true, false} {
 		if isAwake && runtime.GOMAXPROCS(0) == 1 {
@@ -256,29 +310,25 @@ func TestAwakeWorkers(t *testing.T) {
 		l := (*loan)(f)
 		idle := func() {
 			for _, w := range f.workers {
-				for w.parker.state.Load() < spinning {
+				for s := awake; s < spinning || s == woken; s = w.parker.state.Load() {
 					runtime.Gosched()
 				}
 			}
 		}
-		started := make(chan struct{})
-		if !l.Ask(func() { close(started) }, true) {
+		if !l.Wake(true) {
 			t.Fatal("nobody was started")
 		}
-		<-started
 		for range 20 {
 			idle()
 			if got := l.Awake(); got != isAwake {
 				t.Fatalf("Awake() = %v while workers that never sleep is %v", got, isAwake)
 			}
-			done := make(chan struct{})
-			if got := l.Ask(func() { close(done) }, false); got != isAwake {
-				t.Fatalf("Ask without waking = %v", got)
+			if got := l.Wake(false); got != isAwake {
+				t.Fatalf("Wake of who is awake = %v", got)
 			}
-			if !isAwake && !l.Ask(func() { close(done) }, true) {
+			if !isAwake && !l.Wake(true) {
 				t.Fatal("nobody was woken")
 			}
-			<-done
 		}
 	}
 }

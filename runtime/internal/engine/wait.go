@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/asyncgen/asyncgen/device/pool"
 	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
@@ -144,7 +145,15 @@ func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 		if looks < f.st.e.looks {
 			f.unlock()
 			h.look()
-			pause(pauses)
+			// If one operation runs, it is one that w needs, and its loop is the one that Help finds.
+			switch {
+			case f.executing.Load() != 1 || f.st.e.onChannels():
+				pause(pauses)
+			case pool.Help():
+				looks = 0
+			default:
+				pool.Look(func() { pause(pauses) })
+			}
 			f.lock.lock()
 			continue
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	rtrace "runtime/trace"
+	"sync/atomic"
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/pool"
@@ -12,17 +13,16 @@ import (
 // waits: two goroutines that pass a chain of small operations to and fro are slower than one.
 const cheapCost = 2000
 
-// A worker executes whatever is ready. Its goroutine ends after a while without work, and is started
+// A worker executes whatever is ready, and helps with loops of the pool. Its goroutine ends after a while without work, and is started
 // again when it is woken.
 type worker struct {
 	f      *flow
 	parker parker
-	// errand is what to call when w wakes; nil: it was woken for operations. The flow's lock guards
-	// it.
-	errand func()
+	// busy is set while w executes operations or helps the pool.
+	busy atomic.Bool
 }
 
-// start starts the goroutine of w. If the flow is closed, the caller runs w's errand instead.
+// start starts the goroutine of w, unless the flow is closed.
 func (w *worker) start() { w.f.st.e.outside(w.startHere) }
 
 // startHere is start, outside of any bubble. It looks at closed under the lock, and counts the
@@ -36,29 +36,32 @@ func (w *worker) startHere() {
 		f.wg.Add(1)
 	}
 	f.lock.unlock()
-	if closed {
-		w.heed()
-		return
+	if !closed {
+		go w.work()
 	}
-	go w.work()
 }
 
-// work is the goroutine of w: it heeds its errand, executes while there is something ready, helps
-// the pool, and parks. One critical section covers the end of one operation and the start of the
-// next.
+// work is the goroutine of w: it helps the pool, executes while there is something ready, and
+// parks. One critical section covers the end of one operation and the start of the next.
 func (w *worker) work() {
 	f := w.f
 	defer f.wg.Done()
 	w.parker.begin()
-	if !w.heed() {
-		return
-	}
 	c := scratch{isWorker: true}
 	var held bool
 	var p patience
-	for {
+	for !f.closed.Load() {
+		if w.helpsPool() && pool.Wanted() {
+			w.busy.Store(true)
+			for pool.Help() {
+			}
+			w.busy.Store(false)
+		}
 		f.lock.lock()
 		for x := f.takeWork(); x != 0; x = f.takeWork() {
+			if !w.busy.Load() {
+				w.busy.Store(true)
+			}
 			f.notify()
 			if held = f.step(x, &c, p); held {
 				break
@@ -67,6 +70,9 @@ func (w *worker) work() {
 		f.notify()
 		f.settleLocked()
 		f.unlock()
+		if w.busy.Load() {
+			w.busy.Store(false)
+		}
 		// A worker may sleep for long, and must not keep buffers alive.
 		c.cmd[0] = device.Command{}
 		if p = forAll; held {
@@ -74,14 +80,14 @@ func (w *worker) work() {
 			p, _ = f.st.e.relief.await(context.Background(), p)
 			continue
 		}
-		if !f.st.e.onChannels() && pool.Help() {
-			continue
-		}
 		if !w.idle() {
 			return
 		}
 	}
 }
+
+// helpsPool reports whether w helps with loops of the pool: not where goroutines of a bubble count on channels.
+func (w *worker) helpsPool() bool { return !w.f.st.e.onChannels() }
 
 // hasWork reports whether there is something for a worker to do. If a goroutine helps while it
 // waits, cheap work is left to it, see cheapCost.
@@ -113,30 +119,17 @@ func (w *worker) idle() bool {
 	f.lock.lock()
 	// Looking comes after announce: work that is enqueued after this look finds w announced, and
 	// wakes it.
-	has := f.closed.Load() || f.hasWork()
+	has := f.closed.Load() || f.hasWork() || w.helpsPool() && pool.Wanted()
 	f.unlock()
 	if has && w.parker.withdraw() { // the work came before w was counted as parked
 		f.parked.Add(-1)
 		return !f.closed.Load()
 	}
-	return w.parker.wait(f.st.e.looks, nil) && w.heed()
-}
-
-// heed runs the errand that w was woken for, if any. It reports false if the flow is closed.
-func (w *worker) heed() bool {
-	f := w.f
-	f.lock.lock()
-	errand := w.errand
-	w.errand = nil
-	f.lock.unlock()
-	if errand != nil {
-		errand()
-	}
-	return !f.closed.Load()
+	return w.parker.wait(f.st.e.looks, nil)
 }
 
 // wakeWorker wakes a parked worker, if there is one.
-func (f *flow) wakeWorker() bool { return f.send(nil, anyWay...) }
+func (f *flow) wakeWorker() bool { return f.send(anyWay...) }
 
 // anyWay lists the states of a parked worker in the order in which to try them. Workers that spin
 // come first, because they wake fastest. Then come all states, spinning again, in the order in which
@@ -146,13 +139,12 @@ var anyWay = []uint32{spinning, looking, spinning, inKernel, onChannel, dormant}
 // A loan is a flow whose workers help the pool when they are idle.
 type loan flow
 
-// Ask implements [pool.Lender]. The worker is taken from the flow until help returns. Without wake,
-// only one that still looks around is asked.
-func (l *loan) Ask(help func(), wake bool) bool {
-	if wake {
-		return (*flow)(l).send(help, anyWay...)
+// Wake implements [pool.Lender].
+func (l *loan) Wake(asleep bool) bool {
+	if asleep {
+		return (*flow)(l).wakeWorker()
 	}
-	return (*flow)(l).send(help, spinning)
+	return (*flow)(l).send(spinning)
 }
 
 // Awake implements [pool.Lender].
@@ -165,10 +157,19 @@ func (l *loan) Awake() bool {
 	return false
 }
 
-// send wakes a worker that is parked in one of the given states; earlier states are preferred. If
-// errand is not nil, the worker calls it before it looks for operations. It reports false if no
-// worker is parked like that.
-func (f *flow) send(errand func(), ways ...uint32) bool {
+// Coming implements [pool.Lender].
+func (l *loan) Coming() (n int) {
+	for _, w := range l.workers {
+		if s := w.parker.state.Load(); (s == awake || s == woken) && !w.busy.Load() {
+			n++
+		}
+	}
+	return n
+}
+
+// send wakes a worker that is parked in one of the given states; earlier states are preferred. It
+// reports false if no worker is parked like that.
+func (f *flow) send(ways ...uint32) bool {
 	if f.parked.Load() == 0 {
 		return false
 	}
@@ -176,9 +177,6 @@ func (f *flow) send(errand func(), ways ...uint32) bool {
 	// A claim marks the worker as woken, so two callers never claim the same one. It is woken after
 	// the lock: that takes microseconds.
 	w, state := f.claimWorker(ways)
-	if w != nil {
-		w.errand = errand
-	}
 	f.lock.unlock()
 	if w == nil {
 		return false
@@ -369,9 +367,11 @@ func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 	}
 	s := f.st.slips.Load()
 	s.begin(f.st, x, c)
+	f.executing.Add(1)
 	region := rtrace.StartRegion(context.Background(), f.st.at(x).kernel.Name) // for go tool trace
 	held = f.run(x, c, p)
 	region.End()
+	f.executing.Add(-1)
 	f.lock.lock()
 	s.end(f.st, x, c, held)
 	if held {
