@@ -475,10 +475,10 @@ func TestPressure(t *testing.T) {
 	now := time.Unix(0, 0)
 	p.now = func() time.Time { return now }
 	var dropped []*Buffer
-	collections := 0
+	collections, takes := 0, time.Millisecond
 	p.collect = func() {
 		collections++
-		now = now.Add(time.Millisecond)
+		now = now.Add(takes)
 		for _, b := range dropped {
 			a.Free(b)
 		}
@@ -519,16 +519,51 @@ func TestPressure(t *testing.T) {
 		t.Errorf("then the peak is %d", s.Peak)
 	}
 	a.Free(b)
-	// A program too fast for the budget has more. It spends no more than 5 % of its time, and some
-	// to do without new regions.
+	// A program too fast for the budget has more garbage, as long as a collection costs more than it saves.
+	const rate = 1 << 20 / 100e3 // bytes in a nanosecond
+	for _, takes = range []time.Duration{2 * time.Millisecond, 20 * time.Millisecond, 300 * time.Microsecond} {
+		for range 2000 { // until it is known how long a collection takes
+			drop(1 << 20)
+			now = now.Add(time.Millisecond)
+		}
+		collections = 0
+		start := now
+		for range 40_000 {
+			drop(1 << 20)
+			now = now.Add(100 * time.Microsecond)
+		}
+		least := max(float64(minPressure), payRate*float64(takes)) / rate // between two collections
+		if got, want := float64(collections), float64(now.Sub(start))/(least+float64(takes)); got > want*1.2 || got < want*0.7 {
+			t.Errorf("%v collections of %v, want %v", got, takes, want)
+		}
+	}
+	// A single slow collection does not stop the next ones for long.
+	takes = 10 * time.Second
+	for collections = 0; collections == 0; {
+		drop(1 << 20)
+		now = now.Add(time.Millisecond)
+	}
+	takes, collections = time.Millisecond, 0
+	for range 1000 {
+		drop(1 << 20)
+		now = now.Add(time.Millisecond)
+	}
+	if collections < 4 {
+		t.Errorf("%d collections after a slow one", collections)
+	}
+	// What is let go of with Free is no garbage: it is collected for 5 % of the time at most.
 	collections = 0
 	start := now
-	for range 400_000 {
-		drop(1 << 20)
+	for range 40_000 {
+		b, err := a.Alloc(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Free(b)
 		now = now.Add(10 * time.Microsecond)
 	}
-	if spent, all := time.Duration(collections)*time.Millisecond, now.Sub(start); spent > all/12 || spent < all/40 {
-		t.Errorf("%v of %v were spent collecting", spent, all)
+	if spent, all := time.Duration(collections)*takes, now.Sub(start); spent > all/12 || spent < all/40 {
+		t.Errorf("%v of %v were spent collecting, with next to no garbage", spent, all)
 	}
 	// A program that holds much is left alone for longer.
 	var held []*Buffer
