@@ -74,7 +74,7 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 	}
 	cfg.Devices = strings.Split(*devices, ",")
 	if cfg.Trace = *html != ""; cfg.Trace {
-		if err := mayReplace(*html, page.First, "page"); err != nil {
+		if err := trace.MayReplace(*html, page.First, "a page of a trace"); err != nil {
 			return e.trouble("compare: %v", err)
 		}
 	}

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -141,27 +138,4 @@ func reportOf(t *trace.Trace) *report.Report {
 		r.Total.Add(c)
 	}
 	return r
-}
-
-// mayReplace returns an error if the named file exists and does not begin with first. What we write begins so.
-func mayReplace(name, first, what string) error {
-	info, err := os.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular() || info.Size() == 0:
-		return nil
-	}
-	old, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer old.Close()
-	have := make([]byte, len(first))
-	if _, err = io.ReadFull(old, have); err != nil || string(have) != first {
-		return fmt.Errorf("%s has something else in it than a %s of a trace, and stays as it is", name, what)
-	}
-	return nil
 }

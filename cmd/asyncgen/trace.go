@@ -80,7 +80,7 @@ func traceCommand(ctx context.Context, e *env, args []string) int {
 		}
 		return exitOK
 	}
-	if err := mayReplace(*out, page.First, "page"); err != nil { // before vet, which takes long
+	if err := trace.MayReplace(*out, page.First, "a page of a trace"); err != nil { // before vet, which takes long
 		return e.trouble("trace: %s", tensorapi.Visible(err.Error()))
 	}
 	p := &page.Page{Pictures: []page.Picture{{Sides: []page.Side{{Trace: t}}}}, Source: sources(), Explain: explained}
@@ -119,22 +119,22 @@ func writeGraphs(t *trace.Trace, spans []trace.Span, dot, svg string) error {
 		n.Op, n.What, n.Where = tensorapi.Visible(n.Op), tensorapi.Visible(n.What), tensorapi.Visible(n.Where)
 	}
 	if dot != "" {
-		if err := create(dot, opgraph.FirstDOT, "graph", g.WriteDOT); err != nil {
+		if err := create(dot, opgraph.FirstDOT, "a graph of a trace", g.WriteDOT); err != nil {
 			return err
 		}
 	}
 	if svg != "" {
-		return create(svg, opgraph.FirstSVG, "graph", g.WriteSVG)
+		return create(svg, opgraph.FirstSVG, "a graph of a trace", g.WriteSVG)
 	}
 	return nil
 }
 
 // writePage writes the page. A file that is no page of ours stays as it is.
-func writePage(name string, p *page.Page) error { return create(name, page.First, "page", p.Write) }
+func writePage(name string, p *page.Page) error { return create(name, page.First, "a page of a trace", p.Write) }
 
 // create writes a file that begins with first. One of the same name that does not stays as it is.
 func create(name, first, what string, write func(io.Writer) error) error {
-	if err := mayReplace(name, first, what); err != nil {
+	if err := trace.MayReplace(name, first, what); err != nil {
 		return err
 	}
 	f, err := os.Create(name)

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +28,7 @@ func Create(path string) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		return os.OpenFile(path, os.O_WRONLY, 0)
 	default:
-		if err := isReplaceable(path, info); err != nil {
+		if err := MayReplace(path, head, "a trace"); err != nil {
 			return nil, err
 		}
 		if err := os.Remove(path); err != nil {
@@ -39,9 +38,16 @@ func Create(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// isReplaceable returns an error unless the file at path is empty or a trace.
-func isReplaceable(path string, info fs.FileInfo) error {
-	if info.Size() == 0 {
+// MayReplace returns an error if there is a file at path that is not empty and does not begin with first. What we write
+// there begins so, and is what the error calls it. What is no regular file, such as a pipe, may be written to.
+func MayReplace(path, first, what string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() == 0:
 		return nil
 	}
 	f, err := os.Open(path)
@@ -49,9 +55,9 @@ func isReplaceable(path string, info fs.FileInfo) error {
 		return err
 	}
 	defer f.Close()
-	have := make([]byte, len(head))
-	if _, err := io.ReadFull(f, have); err != nil || !bytes.Equal(have, []byte(head)) {
-		return fmt.Errorf("%q has something else in it than a trace", path)
+	have := make([]byte, len(first))
+	if _, err := io.ReadFull(f, have); err != nil || string(have) != first {
+		return fmt.Errorf("%s has something else in it than %s, and stays as it is", path, what)
 	}
 	return nil
 }
