@@ -130,7 +130,9 @@ func writeGraphs(t *trace.Trace, spans []trace.Span, dot, svg string) error {
 }
 
 // writePage writes the page. A file that is no page of ours stays as it is.
-func writePage(name string, p *page.Page) error { return create(name, page.First, "a page of a trace", p.Write) }
+func writePage(name string, p *page.Page) error {
+	return create(name, page.First, "a page of a trace", p.Write)
+}
 
 // create writes a file that begins with first. One of the same name that does not stays as it is.
 func create(name, first, what string, write func(io.Writer) error) error {
