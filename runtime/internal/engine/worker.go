@@ -70,15 +70,15 @@ func (w *worker) work() {
 		f.notify()
 		f.settleLocked()
 		f.unlock()
-		if w.busy.Load() {
-			w.busy.Store(false)
-		}
 		// A worker may sleep for long, and must not keep buffers alive.
 		c.cmd[0] = device.Command{}
 		if p = forAll; held {
 			held = false
 			p, _ = f.st.e.relief.await(context.Background(), p)
 			continue
+		}
+		if w.busy.Load() {
+			w.busy.Store(false)
 		}
 		if !w.idle() {
 			return
