@@ -19,28 +19,57 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
-// Random programs whose pieces are captured, beside the same programs without captures. A program calls pieces, in
-// random order, with results of earlier calls. Pieces compute, draw numbers, use cells that they share, and
-// differentiate. Some operations fail, depending on values: these errors, and what they spoil, have to be the same.
+// Random programs that are split into captures at random, beside the same programs without captures. A program calls
+// pieces, in random order, with results of earlier calls. Pieces compute, draw numbers, use cells that they share, and
+// differentiate. Parts of them are lazy. Some operations fail, depending on values: these errors, and what they spoil,
+// have to be the same. Results are held to the end, or are dead at once.
 
-var captures = flag.Int("captures", 12, "number of random programs with captures")
+var (
+	captures     = flag.Int("captures", 50, "number of random programs with captures")
+	captureFirst = flag.Uint64("captures-seed", 0, "seed of the first of them; 0: a random one")
+)
+
+// capturePrograms calls f with the seed of each program.
+func capturePrograms(t *testing.T, f func(seed uint64)) {
+	first := *captureFirst
+	if first == 0 {
+		first = rand.Uint64() >> 16
+	}
+	for seed := first; seed < first+uint64(*captures); seed++ {
+		if f(seed); t.Failed() {
+			t.Fatalf("go test ./runtime/tensor -run '%s' -captures 1 -captures-seed %d", t.Name(), seed)
+		}
+	}
+	t.Logf("seeds from %d on", first)
+}
+
+// A form is how a program is executed.
+type form struct {
+	isCaptured bool // calls are split into captures; else nothing is captured
+	isLazy     bool // operands and results are Lazy and Eager where the program says so; else nowhere
+	fails      bool // operations may fail
+}
 
 // A captureProgram is one execution of a program.
 type captureProgram struct {
 	*rand.Rand // of the order of calls; the same in each execution
-	on         Maker
-	gen        *Generator
-	buffers    []*Buffer
-	params     []*Param
-	pieces     []func(in ...*Tensor) []*Tensor
-	captured   []*Captured // of pieces; nil: they are called
-	pool       []*Tensor
-	seen       []string
-	fails      bool // whether operations may fail
+	form
+	split    *rand.Rand // of how calls are captured
+	on       Maker
+	gen      *Generator
+	buffers  []*Buffer
+	params   []*Param
+	pieces   []func(in ...*Tensor) []*Tensor
+	captured map[string]*Captured // of a piece, or of two
+	pool     []*Tensor
+	seen     []string
 }
 
-func newCaptureProgram(seed uint64, on device.Device, isCaptured, fails bool) *captureProgram {
-	p := &captureProgram{Rand: rand.New(rand.NewPCG(seed, 1)), on: On(on), gen: NewGenerator(seed), fails: fails}
+func newCaptureProgram(seed uint64, on device.Device, as form) *captureProgram {
+	p := &captureProgram{
+		Rand: rand.New(rand.NewPCG(seed, 1)), form: as, split: rand.New(rand.NewPCG(seed, 4)), on: On(on),
+		gen: NewGenerator(seed), captured: map[string]*Captured{},
+	}
 	for range 4 {
 		p.pool = append(p.pool, p.on.uniform(p.gen, -1, 1, []int{p.length(), p.length()}))
 		p.buffers = append(p.buffers, NewBuffer(p.on.uniform(p.gen, -1, 1, []int{p.length(), p.length()})))
@@ -48,11 +77,7 @@ func newCaptureProgram(seed uint64, on device.Device, isCaptured, fails bool) *c
 	}
 	p.params[3] = LazyParam()
 	for range 3 {
-		piece := p.piece(p.Uint64())
-		p.pieces = append(p.pieces, piece)
-		if isCaptured {
-			p.captured = append(p.captured, Capture(piece))
-		}
+		p.pieces = append(p.pieces, p.piece(p.Uint64()))
 	}
 	return p
 }
@@ -68,7 +93,10 @@ func (p *captureProgram) piece(seed uint64) func(in ...*Tensor) []*Tensor {
 		some := func() *Tensor { return vars[r.IntN(len(vars))] }
 		for range 4 + r.IntN(16) {
 			x := some()
-			p.operation(r, x, func(y *Tensor) {
+			p.operation(r, p.perhapsLazy(r, x), func(y *Tensor) {
+				if r.IntN(6) == 0 && p.isLazy {
+					y = y.Eager()
+				}
 				if y.Rank() != 2 || y.Size() == 0 {
 					y = y.Reshape(-1, 1)
 				}
@@ -89,15 +117,56 @@ func (p *captureProgram) piece(seed uint64) func(in ...*Tensor) []*Tensor {
 		for range r.IntN(3) {
 			out = append(out, some())
 		}
+		for i, y := range out {
+			if out[i] = y.Detach(); p.fails { // an error names the operations of a chain, which so ends here as in Run
+				out[i] = out[i].Eager()
+			}
+		}
 		return out
 	}
+}
+
+// perhapsLazy returns x, or x as the beginning of a chain.
+func (p *captureProgram) perhapsLazy(r *rand.Rand, x *Tensor) *Tensor {
+	if r.IntN(3) == 0 && p.isLazy {
+		return x.Lazy()
+	}
+	return x
+}
+
+// call calls a piece.
+func (p *captureProgram) call(i int, in ...*Tensor) []*Tensor {
+	if !p.isCaptured || p.split.IntN(6) == 0 {
+		return p.pieces[i](in...)
+	}
+	return p.capture(fmt.Sprint(i), p.pieces[i]).Run(in...)
+}
+
+// callBoth calls a piece, and another one with the first result. It returns the results of both.
+func (p *captureProgram) callBoth(i, j int, in ...*Tensor) []*Tensor {
+	if p.isCaptured && p.split.IntN(2) == 0 {
+		return p.capture(fmt.Sprint(i, j), func(in ...*Tensor) []*Tensor {
+			out := p.pieces[i](in...)
+			return append(out, p.pieces[j](out[0])...)
+		}).Run(in...)
+	}
+	out := p.call(i, in...)
+	return append(out, p.call(j, out[0])...)
+}
+
+// capture returns f, captured; it is the same for the same name.
+func (p *captureProgram) capture(name string, f func(in ...*Tensor) []*Tensor) *Captured {
+	if p.captured[name] == nil {
+		p.captured[name] = Capture(f)
+	}
+	return p.captured[name]
 }
 
 // operation does one operation, on x and cells, and gives its result to made, if it has one.
 func (p *captureProgram) operation(r *rand.Rand, x *Tensor, made func(y *Tensor)) {
 	b := p.buffers[r.IntN(len(p.buffers))]
 	w := p.params[r.IntN(len(p.params))]
-	switch r.IntN(22) {
+	switch r.IntN(25) {
 	case 0:
 		made(x.AddScalar(float64(r.IntN(5)) - 2))
 	case 1:
@@ -130,7 +199,8 @@ func (p *captureProgram) operation(r *rand.Rand, x *Tensor, made func(y *Tensor)
 		b.Set(b.Value().MulScalar(0.5).AddScalar(1))
 	case 15:
 		if w.IsSet() {
-			w.Value().Mul(w.Value()).Add(x.Mean()).Sum().Backward()
+			v := p.perhapsLazy(r, w.Value())
+			v.Mul(v).Add(x.Mean()).Sum().Backward()
 		}
 	case 16:
 		if g := w.Grad(); g != nil {
@@ -158,31 +228,79 @@ func (p *captureProgram) operation(r *rand.Rand, x *Tensor, made func(y *Tensor)
 		if x.Size() > 0 {
 			made(x.ArgMax(0))
 		}
+	case 22:
+		made(x.Mul(x.Tanh()).AddScalar(0.5).Abs())
+	case 23:
+		if w.IsSet() {
+			v := p.perhapsLazy(r, w.Value())
+			v.Tanh().Mul(v).Sum(1).Mean().Backward()
+		}
+	case 24:
+		made(x.MulScalar(2).Sub(p.on.Full(1, x.Dim(1))).Sum(1))
 	}
 }
 
-// run calls pieces, and notes what reads give.
-func (p *captureProgram) run(calls int) {
+// run calls pieces in rounds, and notes what reads give. A round has the same calls, again and again, with operands of
+// the same shapes: so plans fit, once cells have the shapes that the round gives them.
+func (p *captureProgram) run(rounds int) {
 	var held []*Tensor
-	for range calls {
-		var in []*Tensor
-		for range 1 + p.IntN(2) {
-			in = append(in, p.pool[p.IntN(len(p.pool))])
+	for range rounds {
+		type call struct{ i, j, a, b int } // the pieces i and j, or only i, with a and b of the pool, or only a
+		calls := make([]call, 1+p.IntN(2))
+		for k := range calls {
+			calls[k] = call{p.IntN(len(p.pieces)), p.IntN(2 * len(p.pieces)), p.IntN(len(p.pool)), p.IntN(2 * len(p.pool))}
 		}
-		i := p.IntN(len(p.pieces))
-		f := p.pieces[i]
-		if p.captured != nil {
-			f = p.captured[i].Run
+		for range 1 + p.IntN(10) {
+			var last []*Tensor
+			for _, c := range calls {
+				in := []*Tensor{p.pool[c.a]}
+				if c.b < len(p.pool) {
+					in = append(in, p.pool[c.b])
+				}
+				var out []*Tensor
+				if c.j < len(p.pieces) {
+					out = p.callBoth(c.i, c.j, in...)
+				} else {
+					out = p.call(c.i, in...)
+				}
+				last = append(last, out...)
+			}
+			// The round goes on with results that have the shapes of what is in the pool.
+			for k, x := range p.pool {
+				y := last[p.IntN(len(last))]
+				if p.IntN(2) == 0 && y.DType() == x.DType() && slices.Equal(y.Shape(), x.Shape()) {
+					p.pool[k] = y.Detach()
+				}
+			}
+			if p.IntN(8) == 0 {
+				x := &p.pool[p.IntN(len(p.pool))]
+				*x = p.on.uniform(p.gen, -1, 1, (*x).Shape())
+			}
+			if y := last[p.IntN(len(last))]; p.IntN(5) == 0 {
+				p.see(y)
+			}
+			for _, y := range last {
+				if p.IntN(3) > 0 {
+					held = append(held, y)
+				} else {
+					Dead(y)
+				}
+			}
+			if p.IntN(5) == 0 && len(held) > 0 {
+				p.see(held[p.IntN(len(held))])
+			}
+			if p.IntN(20) == 0 {
+				for _, w := range p.params {
+					w.ZeroGrad()
+				}
+			}
 		}
-		out := f(in...)
-		held = append(held, out...)
-		if y := out[p.IntN(len(out))]; y.Rank() == 2 {
-			p.pool[p.IntN(len(p.pool))] = y.Detach()
+		if len(held) > 0 {
+			if y := held[p.IntN(len(held))]; y.Rank() == 2 {
+				p.pool[p.IntN(len(p.pool))] = y.Detach()
+			}
 		}
-		if p.IntN(5) == 0 {
-			p.see(held[p.IntN(len(held))])
-		}
-		if p.IntN(10) == 0 { // without this, everything is spoiled by the first failure
+		if p.IntN(3) == 0 { // without this, everything is spoiled by the first failure
 			p.pool[p.IntN(len(p.pool))] = p.on.uniform(p.gen, -1, 1, []int{3, 3})
 			p.buffers[p.IntN(4)].Set(p.on.uniform(p.gen, -1, 1, []int{40, 3}))
 			p.params[p.IntN(4)].Set(p.on.uniform(p.gen, -1, 1, []int{3, 3}))
@@ -223,61 +341,79 @@ func (p *captureProgram) see(t *Tensor) {
 	p.seen = append(p.seen, bitsOf(t)...)
 }
 
-// execute runs a program on a new engine. It returns what the program has seen, the error of WaitAll and how often
-// pieces were captured.
-func execute(t *testing.T, seed uint64, b device.Backend, o engine.Options, isCaptured, fails bool) (seen []string, err error, plans int) {
+// An execution is what executing a program gives.
+type execution struct {
+	seen  []string
+	err   error // of WaitAll
+	stats engine.Stats
+}
+
+// execute runs a program on a new engine.
+func execute(t *testing.T, seed uint64, b device.Backend, o engine.Options, as form) (x execution) {
 	e := engine.New(o)
 	restore := SetEngine(e)
 	func() {
-		p := newCaptureProgram(seed, device.Wrap("captures", device.KindSimulated, b), isCaptured, fails)
-		p.run(25)
-		seen, err = p.seen, e.WaitAll(context.Background())
-		for _, c := range p.captured {
-			plans += c.Plans()
-		}
+		p := newCaptureProgram(seed, device.Wrap("captures", device.KindSimulated, b), as)
+		p.run(8)
+		x.seen, x.err, x.stats = p.seen, e.WaitAll(context.Background()), e.Stats()
 	}()
 	restore()
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	return seen, err, plans
+	return x
 }
 
-var captureBackends = map[string]func() device.Backend{
-	"cpu": func() device.Backend { return cpu.New() },
-	"sim": func() device.Backend { return sim.New(sim.Options{}) },
+// captureBackend returns a backend for the program with the given seed.
+func captureBackend(seed uint64) device.Backend {
+	if seed%2 == 0 {
+		return cpu.New()
+	}
+	return sim.New(sim.Options{})
+}
+
+// captureOptions draws options of an engine.
+func captureOptions(seed uint64) engine.Options {
+	r := rand.New(rand.NewPCG(seed, 5))
+	o := engine.Options{Mode: engine.Async}
+	switch r.IntN(8) {
+	case 0:
+		o.Mode = engine.Naive
+	case 1, 2:
+		o.Mode, o.Seed = engine.Shuffle, seed
+	case 3, 4:
+		o.Tiny = engine.TinyAll
+	case 5, 6:
+		o.Workers, o.Ring, o.Tiny = 1+r.IntN(4), 8, engine.TinyNone
+	}
+	if r.IntN(4) == 0 {
+		o.MaxBytes = 1000 << r.IntN(8)
+	}
+	return o
 }
 
 func TestRandomCaptures(t *testing.T) {
-	first := rand.Uint64() >> 16
-	t.Logf("first seed %d", first)
-	for name, open := range captureBackends {
-		all := 0
-		for seed := first; seed < first+uint64(*captures); seed++ {
-			fails := seed%3 == 0
-			want, wantErr, _ := execute(t, seed, open(), engine.Options{Mode: engine.Async}, false, fails)
-			for _, o := range []engine.Options{
-				{Mode: engine.Async}, {Mode: engine.Async, Workers: 4, Ring: 8, Tiny: engine.TinyNone},
-				{Mode: engine.Async, Tiny: engine.TinyAll}, {Mode: engine.Shuffle, Seed: seed}, {Mode: engine.Naive},
-			} {
-				b := open()
-				got, err, plans := execute(t, seed, b, o, true, fails)
-				all += plans
-				if fmt.Sprintf("%+v", err) != fmt.Sprintf("%+v", wantErr) {
-					t.Errorf("%s, seed %d, %+v: WaitAll gives\n%+v\nwant\n%+v", name, seed, o, err, wantErr)
-				}
-				if i := differs(got, want); i >= 0 {
-					t.Errorf("%s, seed %d, %+v: read %d of %d gives\n%.300s\nwant\n%.300s", name, seed, o, i, len(want), got[i], want[i])
-				}
-				if live := devicetest.Live(b, 0); live != 0 {
-					t.Errorf("%s, seed %d, %+v: %d bytes are lost", name, seed, o, live)
-				}
-				if t.Failed() {
-					return
-				}
-			}
+	defer SetLazyFrom(0)()
+	var plans, runs uint64
+	capturePrograms(t, func(seed uint64) {
+		fails := seed%3 == 0
+		want := execute(t, seed, captureBackend(seed), engine.Options{Mode: engine.Async}, form{isLazy: fails, fails: fails})
+		o, b := captureOptions(seed), captureBackend(seed)
+		got := execute(t, seed, b, o, form{isCaptured: true, isLazy: true, fails: fails})
+		plans, runs = plans+got.stats.Plans, runs+got.stats.Runs
+		if fmt.Sprintf("%+v", got.err) != fmt.Sprintf("%+v", want.err) {
+			t.Errorf("%+v: WaitAll gives\n%+v\nwant\n%+v", o, got.err, want.err)
 		}
-		t.Logf("%s: %d plans", name, all)
+		if i := differs(got.seen, want.seen); i >= 0 {
+			t.Errorf("%+v: read %d of %d gives\n%.300s\nwant\n%.300s", o, i, len(want.seen), got.seen[i], want.seen[i])
+		}
+		if live := devicetest.Live(b, 0); live != 0 {
+			t.Errorf("%+v: %d bytes are lost", o, live)
+		}
+	})
+	t.Logf("%d plans, %d runs", plans, runs)
+	if *captures >= 20 && runs < uint64(*captures) {
+		t.Error("there are hardly any runs of plans")
 	}
 }
 
@@ -294,38 +430,36 @@ func differs(got, want []string) int {
 // The n-th call of a device fails. Then what is read has its value or the failure, WaitAll returns it, and no memory
 // stays in use.
 func TestCaptureFaults(t *testing.T) {
-	first := rand.Uint64() >> 16
-	t.Logf("first seed %d", first)
-	for name, open := range captureBackends {
-		for seed := first; seed < first+uint64(*captures); seed++ {
-			want, _, _ := execute(t, seed, open(), engine.Options{Mode: engine.Async}, false, false)
-			r := rand.New(rand.NewPCG(seed, 3))
-			f := fault.Faults{Call: []fault.Call{fault.Alloc, fault.Submit, fault.Command}[r.IntN(3)], Kind: fault.Kind(r.IntN(4)), N: 50 + r.Int64N(300)}
-			b := fault.New(open())
-			b.Arm(f)
-			o := engine.Options{Mode: engine.Async, Workers: 1 + r.IntN(3)}
-			got, err, _ := execute(t, seed, b, o, true, false)
-			harmless := f.Kind == fault.Delay || b.Fired() == 0
-			if harmless != (err == nil) && f.Call != fault.Submit || err != nil && !errors.Is(err, fault.ErrInjected) {
-				t.Errorf("%s, seed %d, %+v: WaitAll gives %v, %d faults", name, seed, f, err, b.Fired())
-			}
-			spoiled := 0
-			for i := range want {
-				switch {
-				case got[i] == want[i]:
-				case !harmless && strings.Contains(got[i], "injected fault"):
-					spoiled++
-				default:
-					t.Fatalf("%s, seed %d, %+v: read %d gives %.300s, want %.300s", name, seed, f, i, got[i], want[i])
-				}
-			}
-			b.Arm(fault.Faults{})
-			if live := devicetest.Live(b, 0); live != 0 {
-				t.Errorf("%s, seed %d, %+v: %d bytes are lost", name, seed, f, live)
-			}
-			if t.Failed() {
+	defer SetLazyFrom(0)()
+	spoiled, fired := 0, 0
+	capturePrograms(t, func(seed uint64) {
+		want := execute(t, seed, captureBackend(seed), engine.Options{Mode: engine.Async}, form{})
+		r := rand.New(rand.NewPCG(seed, 3))
+		f := fault.Faults{Call: []fault.Call{fault.Alloc, fault.Submit, fault.Command}[r.IntN(3)], Kind: fault.Kind(r.IntN(4)), N: 50 + r.Int64N(300)}
+		b := fault.New(captureBackend(seed))
+		b.Arm(f)
+		got := execute(t, seed, b, engine.Options{Mode: engine.Async, Workers: 1 + r.IntN(3)}, form{isCaptured: true, isLazy: true})
+		harmless := f.Kind == fault.Delay || b.Fired() == 0
+		if harmless != (got.err == nil) && f.Call != fault.Submit || got.err != nil && !errors.Is(got.err, fault.ErrInjected) {
+			t.Errorf("%+v: WaitAll gives %v, %d faults", f, got.err, b.Fired())
+		}
+		if !harmless {
+			fired++
+		}
+		for i, w := range want.seen {
+			switch {
+			case got.seen[i] == w:
+			case !harmless && strings.Contains(got.seen[i], "injected fault"):
+				spoiled++
+			default:
+				t.Errorf("%+v: read %d gives %.300s, want %.300s", f, i, got.seen[i], w)
 				return
 			}
 		}
-	}
+		b.Arm(fault.Faults{})
+		if live := devicetest.Live(b, 0); live != 0 {
+			t.Errorf("%+v: %d bytes are lost", f, live)
+		}
+	})
+	t.Logf("%d programs with faults, %d results are spoiled", fired, spoiled)
 }
