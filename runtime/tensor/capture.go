@@ -531,7 +531,9 @@ func (p *plan) finish(bound []engine.Binding, outs []*engine.Storage) []*Tensor 
 			t.storage.Hold()
 		case x.isSource:
 			t.storage = bound[x.number].S
-			t.off += bound[x.number].Shift
+			if t.size > 0 { // else it begins at 0
+				t.off += bound[x.number].Shift
+			}
 			t.storage.Hold()
 		default:
 			if t.storage = outs[x.number]; used[x.number] {
@@ -545,13 +547,14 @@ func (p *plan) finish(bound []engine.Binding, outs []*engine.Storage) []*Tensor 
 	for i := range p.results {
 		results[i] = handle(&p.results[i])
 	}
+	now := make([]*Tensor, len(p.cells))
 	for i := range p.cells {
-		c := &p.cells[i]
-		var t *Tensor
-		if c.to != nil {
-			t = handle(c.to)
+		if to := p.cells[i].to; to != nil {
+			now[i] = handle(to)
 		}
-		c.set(t)
+	}
+	for i := range p.cells { // behind all handles: a cell may get what another one lets go
+		p.cells[i].set(now[i])
 	}
 	return results
 }

@@ -108,6 +108,15 @@ func TestCapture(t *testing.T) {
 				return []*Tensor{old.Add(in[1])}
 			}
 		}},
+		{"a buffer of what another one held", 1, func() func(in ...*Tensor) []*Tensor {
+			now, before := NewBuffer(Ones(40, 40)), NewBuffer(Zeros(40, 40)) // large enough to be released at once
+			return func(in ...*Tensor) []*Tensor {
+				old, older := now.Value(), before.Value()
+				now.Set(old.Add(in[0].Sum()))
+				before.Set(old)
+				return []*Tensor{old.Sub(older).Add(in[1].Sum())}
+			}
+		}},
 		{"random numbers", 1, func() func(in ...*Tensor) []*Tensor {
 			g := NewGenerator(3)
 			return func(in ...*Tensor) []*Tensor {
@@ -227,6 +236,25 @@ func TestCaptureShapes(t *testing.T) {
 	remarks := c.Remarks()
 	if n := len(remarks); n != maxPlans || remarks[0] != "operand 0 is float32[2 3] and was float32[0 2]" || !strings.Contains(remarks[n-1], "8 plans") {
 		t.Errorf("remarks %q", remarks)
+	}
+}
+
+// Parts without elements of an operand that begins elsewhere in each run, earlier or later.
+func TestCaptureEmptyParts(t *testing.T) {
+	step := func(in ...*Tensor) []*Tensor {
+		x := in[0].Slice(0, 1, 1)
+		return []*Tensor{x, x.Sum(), x.AddScalar(1), x.MatMul(in[0].Transpose()), Concat(1, x, x), Concat(0, x, in[0], x), in[0].Slice(1, 0, 0)}
+	}
+	c, rows := Capture(step), Arange(0, 12, 1).Reshape(4, 3)
+	for _, i := range []int{2, 0, 3, 1} {
+		x := rows.Slice(0, i, i+1)
+		want, got := bitsOf(step(x)...), bitsOf(c.Run(x)...)
+		if !slices.Equal(got, want) {
+			t.Errorf("row %d gives %v, want %v", i, got, want)
+		}
+	}
+	if err := eng().WaitAll(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

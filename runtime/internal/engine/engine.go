@@ -272,7 +272,8 @@ type Op struct {
 	// Cost is a guess of the nanoseconds that Cmd takes. It decides who executes the operation and
 	// when, and has no influence on the result.
 	Cost int64
-	// Shapes are for messages, one for each operand or nil. They are kept until the operation has finished.
+	// Shapes are for messages, and tell a Plan what has no elements, one for each operand or nil. They
+	// are kept until the operation has finished.
 	Shapes [device.MaxOperands]*device.Shape
 
 	run *run // of a Plan, instead of Operands and Writes; nil: it is an operation

@@ -154,6 +154,23 @@ func (o *planOp) staysInPlace(p *Plan, slot int) bool {
 	return true
 }
 
+// shift returns how much later operand i begins if its source begins that much later. An operand without elements, say
+// an empty part of the source, begins at 0 whatever the source does.
+func (o *planOp) shift(i, by int) int {
+	if by != 0 && o.shapes[i] != nil && o.shapes[i].Size() == 0 {
+		return 0
+	}
+	return by
+}
+
+// shiftOf is shift for a part.
+func shiftOf(p device.Part, by int) int {
+	if p.N == 0 {
+		return 0
+	}
+	return by
+}
+
 // A donor is a source whose memory an output takes, if nobody else has it.
 type donor struct{ source, slot, out int }
 
@@ -318,7 +335,7 @@ func (p *Plan) issue(sources []Binding, outs []*Storage, imms [][2]uint64) {
 			if slot >= 0 {
 				s, shift := of(slot)
 				op.Operands[i] = s
-				op.Cmd.Off[i] += shift
+				op.Cmd.Off[i] += o.shift(i, shift)
 			}
 		}
 		if o.more != nil {
@@ -328,7 +345,7 @@ func (p *Plan) issue(sources []Binding, outs []*Storage, imms [][2]uint64) {
 			for i, slot := range o.more {
 				s, shift := of(slot)
 				op.Reads = append(op.Reads, s)
-				args.Parts[i].Off += shift
+				args.Parts[i].Off += shiftOf(args.Parts[i], shift)
 			}
 		}
 		if !p.st.computes(&op) {

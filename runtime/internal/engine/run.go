@@ -247,7 +247,7 @@ func (x *run) command(b *bench, k int, c *device.Command) {
 		if slot >= 0 {
 			c.Buf[i] = b.bufs[slot]
 			if s := &p.slots[slot]; s.kind == ofSource {
-				c.Off[i] += x.sources[s.source].Shift
+				c.Off[i] += o.shift(i, x.sources[s.source].Shift)
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func (x *run) command(b *bench, k int, c *device.Command) {
 	for i, slot := range o.more {
 		args.Parts[i].Buf = b.bufs[slot]
 		if s := &p.slots[slot]; s.kind == ofSource {
-			args.Parts[i].Off += x.sources[s.source].Shift
+			args.Parts[i].Off += shiftOf(args.Parts[i], x.sources[s.source].Shift)
 		}
 	}
 }
