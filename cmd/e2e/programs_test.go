@@ -29,6 +29,9 @@ var (
 // severalThreads are the programs with goroutines or several devices of their own, or that ask what is known.
 var severalThreads = []string{"barriers", "metrics", "parallel", "server"}
 
+// captured are the programs that capture their steps with -capture, and print the same.
+var captured = []string{"chargpt", "mlp", "mnist"}
+
 // TestPrograms runs every example program at its small size on every device and
 // in every mode of the engine, see -every-mode: its standard output is its golden file. A
 // program prints nothing there that may differ: how long something takes goes
@@ -59,6 +62,11 @@ func TestPrograms(t *testing.T) {
 					env = append(env, "ASYNCGEN_SIM=launch=1us,latency=2us,copy=1us")
 				}
 				got := runProgram(t, []string{bin, name, "-small"}, env...)
+				if c.engine == "async" && slices.Contains(captured, name) {
+					if same := runProgram(t, []string{bin, name, "-small", "-capture"}, env...); !bytes.Equal(same, got) {
+						t.Errorf("%s -small -capture prints\n%s\nand without -capture\n%s", dir, same, got)
+					}
+				}
 				golden := filepath.Join(dir, "small.golden")
 				if *update && c.device == "cpu" && c.engine == "async" {
 					if err := os.WriteFile(golden, got, 0o644); err != nil {

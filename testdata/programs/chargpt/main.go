@@ -5,7 +5,7 @@
 // The text is Newton's Opticks, which comes with Go, or what -text names, or else a
 // short one of its own. Times go to standard error.
 //
-//	go run ./testdata/programs/chargpt [-small] [-text file] [-steps n] [-prompt text] [-end text] [-length n]
+//	go run ./testdata/programs/chargpt [-small] [-text file] [-steps n] [-capture] [-prompt text] [-end text] [-length n]
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/data"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -32,6 +33,7 @@ func main() {
 	small := flag.Bool("small", false, "a small model, a short text, 40 steps, 60 characters")
 	file := flag.String("text", "", "the `file` to learn from; without it, Newton's Opticks")
 	steps := flag.Int("steps", 120, "how many batches to learn from")
+	capture := flag.Bool("capture", false, "capture the step of training, and read losses only to print them")
 	prompt := flag.String("prompt", "The Rays of Light", "what to continue")
 	end := flag.String("end", ".", "the text to stop behind")
 	length := flag.Int("length", 200, "how many characters to write at most")
@@ -45,7 +47,7 @@ func main() {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	switch err := run(ctx, text, size, *steps, *prompt, *end, *length); {
+	switch err := run(ctx, text, size, *steps, *capture, *prompt, *end, *length); {
 	case errors.Is(err, context.Canceled):
 		fmt.Println("\ninterrupted")
 	case err != nil:
@@ -54,7 +56,7 @@ func main() {
 }
 
 // run trains a model with text, and has it continue the prompt.
-func run(ctx context.Context, text string, size config, steps int, prompt, end string, length int) error {
+func run(ctx context.Context, text string, size config, steps int, capture bool, prompt, end string, length int) error {
 	letters := data.NewAlphabet(text)
 	ids, err := letters.Encode(text)
 	if err != nil {
@@ -76,7 +78,12 @@ func run(ctx context.Context, text string, size config, steps int, prompt, end s
 		return fmt.Errorf("the text has %d characters, and the model learns from %d at a time", len(ids), size.places+1)
 	}
 	start := time.Now()
-	if err := train(ctx, model, batches, steps); err != nil {
+	if capture {
+		err = trainCaptured(ctx, model, batches, steps)
+	} else {
+		err = train(ctx, model, batches, steps)
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "trained in %v\n", time.Since(start).Round(time.Millisecond))
@@ -94,8 +101,7 @@ func run(ctx context.Context, text string, size config, steps int, prompt, end s
 
 // train takes the given number of steps, and prints the mean loss now and then.
 func train(ctx context.Context, model *gpt, batches *data.Loader, steps int) error {
-	opt := optim.AdamW(model.Params(), 0.003, optim.AdamOptions{Decay: 0.01})
-	opt.Schedule = optim.Warmup(max(steps/10, 1), optim.Cosine(steps-steps/10, 0.1))
+	opt := newOptimizer(model, steps)
 	step, total := 0, 0.0
 	for step < steps {
 		for b, err := range batches.AllContext(ctx) {
@@ -119,6 +125,48 @@ func train(ctx context.Context, model *gpt, batches *data.Loader, steps int) err
 		}
 	}
 	return nil
+}
+
+// trainCaptured is train with a step that is recorded once and then repeated as a whole. The losses have the same bits,
+// and are read when they are printed.
+func trainCaptured(ctx context.Context, model *gpt, batches *data.Loader, steps int) error {
+	opt := newOptimizer(model, steps)
+	learn := asyncrt.Capture(func(in ...*tensor.Tensor) []*tensor.Tensor {
+		loss := nn.CrossEntropy(model.Forward(in[0]), in[1])
+		opt.ZeroGrad()
+		loss.Backward()
+		optim.ClipNorm(model.Params(), 1)
+		opt.Step()
+		return []*tensor.Tensor{loss}
+	})
+	step := 0
+	var losses []*tensor.Tensor
+	for step < steps {
+		for b, err := range batches.AllContext(ctx) {
+			if err != nil {
+				return err
+			}
+			losses = append(losses, learn.Run(b.X, b.Y)[0])
+			if step++; step%20 == 0 {
+				total := 0.0
+				for _, loss := range tensor.Stack(0, losses...).Float32s() {
+					total += float64(loss)
+				}
+				fmt.Printf("step %d: loss %.3f\n", step, total/20)
+				losses = nil
+			}
+			if step == steps {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func newOptimizer(model *gpt, steps int) *optim.Optimizer {
+	opt := optim.AdamW(model.Params(), 0.003, optim.AdamOptions{Decay: 0.01})
+	opt.Schedule = optim.Warmup(max(steps/10, 1), optim.Cosine(steps-steps/10, 0.1))
+	return opt
 }
 
 // write continues the prompt on out, limit characters at most, or until the text ends with end. It returns how many

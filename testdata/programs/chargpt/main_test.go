@@ -65,18 +65,18 @@ func TestWrite(t *testing.T) {
 func TestRefused(t *testing.T) {
 	small := config{width: 8, heads: 1, blocks: 1, places: 4}
 	for what, err := range map[string]error{
-		"no steps":                run(t.Context(), "ababa", small, 0, "a", ".", 1),
-		"an empty text":           run(t.Context(), "", small, 1, "a", ".", 1),
-		"a text that is short":    run(t.Context(), "abab", small, 1, "a", ".", 1),
-		"an empty prompt":         run(t.Context(), "ababa", small, 1, "", ".", 1),
-		"a prompt of other signs": run(t.Context(), "ababa", small, 1, "c", ".", 1),
+		"no steps":                run(t.Context(), "ababa", small, 0, false, "a", ".", 1),
+		"an empty text":           run(t.Context(), "", small, 1, false, "a", ".", 1),
+		"a text that is short":    run(t.Context(), "abab", small, 1, false, "a", ".", 1),
+		"an empty prompt":         run(t.Context(), "ababa", small, 1, false, "", ".", 1),
+		"a prompt of other signs": run(t.Context(), "ababa", small, 1, false, "c", ".", 1),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", what)
 		}
 	}
 	for _, steps := range []int{1, 9} {
-		if err := run(t.Context(), "ababa", small, steps, "a", ".", 1); err != nil {
+		if err := run(t.Context(), "ababa", small, steps, false, "a", ".", 1); err != nil {
 			t.Errorf("%d steps: %v", steps, err)
 		}
 	}
@@ -120,11 +120,14 @@ func TestTrain(t *testing.T) {
 	if err := train(ctx, model, data.NewLoader(set, 16), 60); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
+	if err := trainCaptured(ctx, model, data.NewLoader(set, 16), 60); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled, captured: %v", err)
+	}
 }
 
 // A text that is too short to learn from is an error, and not a loop without an end.
 func TestShortText(t *testing.T) {
-	if err := run(t.Context(), "a short text", config{width: 8, heads: 1, blocks: 1, places: 32}, 1, "a", ".", 1); err == nil {
+	if err := run(t.Context(), "a short text", config{width: 8, heads: 1, blocks: 1, places: 32}, 1, false, "a", ".", 1); err == nil {
 		t.Error("it learns from 12 characters")
 	}
 }

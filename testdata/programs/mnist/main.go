@@ -6,7 +6,7 @@
 // The digits are those of MNIST, if -data names a folder with its four files, and
 // else it draws some. The bar goes to standard error.
 //
-//	go run ./testdata/programs/mnist [-small] [-data folder] [-run folder]
+//	go run ./testdata/programs/mnist [-small] [-capture] [-data folder] [-run folder]
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 
 func main() {
 	small := flag.Bool("small", false, "800 digits, 3 epochs")
+	capture := flag.Bool("capture", false, "capture the step of training: it is recorded once and then repeated as a whole")
 	source := flag.String("data", "", "the `folder` with the files of MNIST; without it, digits are drawn")
 	dir := flag.String("run", "", "the `folder` for checkpoints, weights, numbers and the curve; a run that is there goes on; without it, nothing is kept")
 	epochs := flag.Int("epochs", 8, "how many epochs there are at most")
@@ -27,13 +28,13 @@ func main() {
 	if *small {
 		digits, *epochs = 800, 3
 	}
-	if err := run(*source, *dir, digits, *epochs); err != nil {
+	if err := run(*source, *dir, digits, *epochs, *capture); err != nil {
 		log.Fatal("mnist: ", err)
 	}
 }
 
 // run is train in a folder that is removed afterwards if dir is empty.
-func run(source, dir string, digits, epochs int) error {
+func run(source, dir string, digits, epochs int, capture bool) error {
 	set, err := load(source, digits)
 	if err != nil {
 		return err
@@ -45,5 +46,5 @@ func run(source, dir string, digits, epochs int) error {
 		defer os.RemoveAll(dir)
 	}
 	tensor.Seed(1)
-	return train(set, dir, epochs)
+	return train(set, dir, epochs, capture)
 }

@@ -18,15 +18,16 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// A run that was stopped after two epochs, and one that wasn't, end with the same bytes in weights and checkpoints, and
-// with the same numbers.
+// A run that was stopped after two epochs and goes on with captured steps, and one that wasn't, end with the same bytes
+// in weights and checkpoints, and with the same numbers.
 func TestResume(t *testing.T) {
 	whole, parts := t.TempDir(), t.TempDir()
 	for _, of := range []struct {
-		dir    string
-		epochs int
-	}{{whole, 4}, {parts, 2}, {parts, 4}} {
-		if err := run("", of.dir, 200, of.epochs); err != nil {
+		dir     string
+		epochs  int
+		capture bool
+	}{{whole, 4, false}, {parts, 2, false}, {parts, 4, true}} {
+		if err := run("", of.dir, 200, of.epochs, of.capture); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +55,7 @@ func TestResume(t *testing.T) {
 func TestStops(t *testing.T) {
 	const digits = 80
 	dir := t.TempDir()
-	if err := run("", dir, digits, 1000); err != nil {
+	if err := run("", dir, digits, 1000, false); err != nil {
 		t.Fatal(err)
 	}
 	losses := curve(t, dir)[1].Values
@@ -82,8 +83,8 @@ func TestEvaluate(t *testing.T) {
 	for i := range labels {
 		digits.At(i, make([]uint8, side*side), labels[i:i+1])
 	}
-	net.Forward(pixels(all)) // gives the weights their shapes
-	scores := nn.Frozen(net).Forward(pixels(all))
+	net.Forward(pixels(all.X)) // gives the weights their shapes
+	scores := nn.Frozen(net).Forward(pixels(all.X))
 	want := nn.CrossEntropy(scores, tensor.Of(labels, 150)).Item()
 	wantRight := 0.0
 	for i, class := range scores.ArgMax(1).Int64s() {

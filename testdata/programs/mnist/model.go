@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/asyncgen/asyncgen/runtime/data"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -16,7 +15,7 @@ func network() nn.Module {
 	)
 }
 
-// pixels returns the images of a batch as the network takes them: numbers from 0 to 1, with one channel.
-func pixels(b data.Batch) *tensor.Tensor {
-	return b.X.As(tensor.Float32).DivScalar(255).Unsqueeze(1)
+// pixels returns images as the network takes them: numbers from 0 to 1, with one channel.
+func pixels(images *tensor.Tensor) *tensor.Tensor {
+	return images.As(tensor.Float32).DivScalar(255).Unsqueeze(1)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/curves"
 	"github.com/asyncgen/asyncgen/runtime/data"
 	"github.com/asyncgen/asyncgen/runtime/files"
@@ -17,11 +18,19 @@ import (
 )
 
 // train trains a network until it gets no better, and leaves in dir its best weights, what was recorded, and a curve.
-func train(set digits, dir string, epochs int) error {
+func train(set digits, dir string, epochs int, capture bool) error {
 	learn, check := data.Split(set.train, 0.9, 1)
 	batches, valid := data.NewLoader(learn, 64, data.Options{Shuffle: true, Seed: 1}), data.NewLoader(check, 64)
 	net := network()
 	opt := optim.AdamW(net.Params(), 0.002)
+	fit := func(in ...*tensor.Tensor) []*tensor.Tensor { // the loss of images and classes
+		loss := nn.CrossEntropy(net.Forward(pixels(in[0])), in[1])
+		opt.Minimize(loss)
+		return []*tensor.Tensor{loss}
+	}
+	if capture {
+		fit = asyncrt.Capture(fit).Run
+	}
 
 	best, since := math.Inf(1), 0 // the lowest loss in validation, and epochs since then
 	weights, numbers := filepath.Join(dir, "best.safetensors"), filepath.Join(dir, "scalars.csv")
@@ -40,8 +49,7 @@ func train(set digits, dir string, epochs int) error {
 	for epoch := step/batches.Len() + 1; epoch <= epochs && since < 3; epoch++ {
 		bar := progress.New(batches.Len(), progress.Options{Label: fmt.Sprint("epoch ", epoch)})
 		for b := range batches.All() { // digits are in memory: none can fail to be read
-			loss := nn.CrossEntropy(net.Forward(pixels(b)), b.Y)
-			opt.Minimize(loss)
+			loss := fit(b.X, b.Y)[0]
 			step++
 			bar.Step("loss", loss)
 			record.Add(step, "training", loss)
@@ -72,7 +80,7 @@ func train(set digits, dir string, epochs int) error {
 func evaluate(net nn.Module, batches *data.Loader) (loss, right float64) {
 	n := 0.0
 	for b := range batches.All() {
-		scores, size := net.Forward(pixels(b)), float64(b.Y.Size())
+		scores, size := net.Forward(pixels(b.X)), float64(b.Y.Size())
 		loss += nn.CrossEntropy(scores, b.Y).Item() * size
 		right += scores.ArgMax(1).Eq(b.Y).As(tensor.Float32).Sum().Item()
 		n += size
