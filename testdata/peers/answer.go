@@ -13,8 +13,8 @@ import (
 
 // answerAs answers questions from standard input until there are no more.
 func answerAs(name string) error {
-	peers := map[string]func(question) func(){ours: oursFor, "gonum": gonumFor, "GoMLX": gomlxFor}
-	versions := map[string]string{ours: oursVersion(), "gonum": moduleVersion("gonum.org/v1/gonum"), "GoMLX": gomlxVersion()}
+	peers := map[string]func(question) func(){ours: oursFor, captured: oursFor, "gonum": gonumFor, "GoMLX": gomlxFor}
+	versions := map[string]string{ours: oursVersion(), captured: oursVersion(), "gonum": moduleVersion("gonum.org/v1/gonum"), "GoMLX": gomlxVersion()}
 	work, ok := peers[name]
 	if !ok {
 		return fmt.Errorf("no peer is called %s", name)
@@ -31,7 +31,7 @@ func answerAs(name string) error {
 		}
 		a := answer{}
 		if q.Work == "train" {
-			a = train(q)
+			a = train(q, name == captured)
 		} else {
 			a = answerTo(q, work)
 		}

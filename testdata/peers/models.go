@@ -17,6 +17,8 @@ type model struct {
 	input     []int // shape of a sample; of tokens if symbols is set
 	symbols   int   // how many different tokens there are
 	classes   int
+	clip      float64 // the limit of the gradient's norm; 0: none
+	squares   bool    // the loss is half the mean square of what the net lacks to 1, instead of a cross entropy
 }
 
 var models = map[string]model{
@@ -65,7 +67,49 @@ var models = map[string]model{
 		},
 		optimiser: momentum, input: []int{3, 32, 32}, classes: 10,
 	},
+	// Those of the programs mlp, mnist and chargpt; that of mnist without its dropout, which draws other numbers elsewhere.
+	"program mlp": {
+		net: func() nn.Module {
+			return nn.Sequential(nn.Dense(2048), nn.ReLU(), nn.Dense(512), nn.ReLU(), nn.Dense(1))
+		},
+		optimiser: func(params []*nn.Param) *optim.Optimizer { return optim.SGD(params, 0.0005) },
+		input:     []int{512}, classes: 1, squares: true,
+	},
+	"program mnist": {
+		net: func() nn.Module {
+			by2 := tensor.Conv{Stride: tensor.Both(2)}
+			return nn.Sequential(
+				nn.Conv2D(8, tensor.Both(3), by2), nn.ReLU(), nn.Conv2D(16, tensor.Both(3), by2), nn.ReLU(),
+				nn.Flatten(), nn.Dense(10),
+			)
+		},
+		optimiser: func(params []*nn.Param) *optim.Optimizer { return optim.AdamW(params, 0.002) },
+		input:     []int{1, 28, 28}, classes: 10,
+	},
+	"program chargpt": {
+		net: func() nn.Module {
+			const width, heads, symbols, places = 64, 4, 90, 64
+			layers := []nn.Module{&placed{nn.Embedding(symbols, width), nn.Embedding(places, width)}}
+			for range 2 {
+				layers = append(layers,
+					nn.Residual(nn.LayerNorm(), nn.MultiHeadAttention(width, heads, nn.Heads{Causal: true})),
+					nn.Residual(nn.LayerNorm(), nn.Dense(4*width), nn.GELU(), nn.Dense(width)))
+			}
+			return nn.Sequential(append(layers, nn.LayerNorm(), nn.Dense(symbols))...)
+		},
+		optimiser: func(params []*nn.Param) *optim.Optimizer { return optim.AdamW(params, 1e-3) },
+		input:     []int{64}, symbols: 90, classes: 90, clip: 1,
+	},
 }
+
+// placed embeds tokens and their places.
+type placed struct{ tokens, places nn.Module }
+
+func (e *placed) Forward(ids *tensor.Tensor) *tensor.Tensor {
+	return e.tokens.Forward(ids).Add(e.places.Forward(tensor.ArangeInt(0, int64(ids.Dim(1)), 1)))
+}
+
+func (e *placed) Params() []*nn.Param { return nn.Params(e) }
 
 func momentum(params []*nn.Param) *optim.Optimizer {
 	return optim.SGD(params, 0.01, optim.SGDOptions{Momentum: 0.9})
@@ -98,8 +142,8 @@ func (b *basicBlock) Forward(x *tensor.Tensor) *tensor.Tensor {
 func (b *basicBlock) Params() []*nn.Param { return nn.Params(b) }
 
 // trainer returns a function that takes a step of the model on a batch, which is always the same, and returns
-// the loss. Weights and batch are those of peers.py.
-func (m model) trainer(samples int) func() *tensor.Tensor {
+// the loss. Weights and batch are those of peers.py. If isCaptured is set, the step is recorded once and then repeated.
+func (m model) trainer(samples int, isCaptured bool) func() *tensor.Tensor {
 	shape := append([]int{samples}, m.input...)
 	var x, labels *tensor.Tensor
 	if m.symbols > 0 {
@@ -115,11 +159,25 @@ func (m model) trainer(samples int) func() *tensor.Tensor {
 		}
 	}
 	opt := m.optimiser(net.Params())
-	return func() *tensor.Tensor {
-		loss := nn.CrossEntropy(net.Forward(x), labels)
-		opt.Minimize(loss)
-		return loss
+	step := func(in ...*tensor.Tensor) []*tensor.Tensor {
+		var loss *tensor.Tensor
+		if m.squares {
+			loss = nn.MSELoss(net.Forward(in[0]), tensor.Ones(samples, 1)).MulScalar(0.5)
+		} else {
+			loss = nn.CrossEntropy(net.Forward(in[0]), in[1])
+		}
+		opt.ZeroGrad()
+		loss.Backward()
+		if m.clip > 0 {
+			optim.ClipNorm(net.Params(), m.clip)
+		}
+		opt.Step()
+		return []*tensor.Tensor{loss}
 	}
+	if isCaptured {
+		step = tensor.Capture(step).Run
+	}
+	return func() *tensor.Tensor { return step(x, labels)[0] }
 }
 
 // firstValue is what a parameter of this name begins with.

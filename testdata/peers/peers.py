@@ -189,6 +189,21 @@ def torch_train(torch, compile, q):
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             return self.out_proj(y.transpose(1, 2).reshape(n, t, c))
 
+    class Placed(nn.Module):
+        def __init__(self, symbols, places, width):
+            super().__init__()
+            self.tokens, self.places = nn.Embedding(symbols, width), nn.Embedding(places, width)
+
+        def forward(self, ids):
+            return self.tokens(ids) + self.places(torch.arange(ids.shape[1]))
+
+    def blocks(width):
+        layers = []
+        for _ in range(2):
+            layers += [Residual(nn.LayerNorm(width), Attention(width, 4)),
+                       Residual(nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))]
+        return layers
+
     class Residual(nn.Sequential):
         def forward(self, x):
             return x + super().forward(x)
@@ -218,7 +233,8 @@ def torch_train(torch, compile, q):
     kind, samples = q["Op"], q["Sizes"][0]
     momentum = lambda params: torch.optim.SGD(params, 0.01, 0.9, fused=True)
     conv = lambda n, out, **more: nn.Conv2d(n, out, 3, padding=1, **more)
-    optimiser, classes = momentum, 10
+    adamw = lambda rate: lambda params: torch.optim.AdamW(params, rate, weight_decay=0.01, fused=True)
+    optimiser, classes, clip = momentum, 10, None
     if kind == "tiny":
         shape, net, classes = (samples, 2), nn.Sequential(nn.Linear(2, 2)), 2
     elif kind == "mlp":
@@ -228,12 +244,17 @@ def torch_train(torch, compile, q):
         net = nn.Sequential(conv(1, 32), nn.ReLU(), nn.MaxPool2d(2), conv(32, 64), nn.ReLU(), nn.MaxPool2d(2),
                             nn.Flatten(), nn.Linear(64 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 10))
     elif kind == "transformer":
-        shape, optimiser, classes = (samples, 256), lambda params: torch.optim.AdamW(params, 1e-3, weight_decay=0.01, fused=True), 256
-        layers = [nn.Embedding(256, 256)]
-        for _ in range(2):
-            layers += [Residual(nn.LayerNorm(256), Attention(256, 4)),
-                       Residual(nn.LayerNorm(256), nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 256))]
-        net = nn.Sequential(*layers, nn.LayerNorm(256), nn.Linear(256, 256))
+        shape, optimiser, classes = (samples, 256), adamw(1e-3), 256
+        net = nn.Sequential(nn.Embedding(256, 256), *blocks(256), nn.LayerNorm(256), nn.Linear(256, 256))
+    elif kind == "program mlp":
+        shape, optimiser, classes = (samples, 512), lambda params: torch.optim.SGD(params, 0.0005, fused=True), 1
+        net = nn.Sequential(nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 512), nn.ReLU(), nn.Linear(512, 1))
+    elif kind == "program mnist":
+        shape, optimiser = (samples, 1, 28, 28), adamw(2e-3)
+        net = nn.Sequential(nn.Conv2d(1, 8, 3, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 6 * 6, 10))
+    elif kind == "program chargpt":
+        shape, optimiser, classes, clip = (samples, 64), adamw(1e-3), 90, 1
+        net = nn.Sequential(Placed(90, 64, 64), *blocks(64), nn.LayerNorm(64), nn.Linear(64, 90))
     else:
         shape, layers = (samples, 3, 32, 32), [conv(3, 16, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
         for n, out in (16, 16), (16, 32), (32, 64):
@@ -242,10 +263,13 @@ def torch_train(torch, compile, q):
     for prefix, m in net.named_modules():
         for name, p in m.named_parameters(recurse=False):
             p.data.copy_(first(m, prefix + "." + name, p))
-    x = numbers("tokens", 256, *shape) if kind == "transformer" else drawn("images", 1, *shape)
-    labels = numbers("labels", classes, *(shape if kind == "transformer" else shape[:1])).reshape(-1)
+    isText = kind in ("transformer", "program chargpt")
+    x = numbers("tokens", classes, *shape) if isText else drawn("images", 1, *shape)
+    labels = numbers("labels", classes, *(shape if isText else shape[:1])).reshape(-1)
     opt = optimiser(net.parameters())
     of = lambda x: F.cross_entropy(net(x).reshape(len(labels), classes), labels)
+    if kind == "program mlp":
+        of = lambda x: F.mse_loss(net(x), torch.ones(samples, 1)) * 0.5
     if compile:
         of = torch.compile(of)
 
@@ -254,6 +278,8 @@ def torch_train(torch, compile, q):
         opt.zero_grad()
         loss = of(x)
         loss.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(net.parameters(), clip)
         opt.step()
         return loss
     return step

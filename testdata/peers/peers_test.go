@@ -198,13 +198,19 @@ func readFile(t *testing.T, path string) string {
 // A step makes the loss of each model smaller.
 func TestModelsLearn(t *testing.T) {
 	for name, m := range models {
-		step := m.trainer(2)
+		step, captured := m.trainer(2, false), m.trainer(2, true)
 		first := step().Item()
+		captured()
 		for range 3 {
 			step()
+			captured()
 		}
-		if last := step().Item(); !(last < first) {
+		last := step().Item()
+		if !(last < first) {
 			t.Errorf("%s: the loss is %v, and %v after four steps", name, first, last)
+		}
+		if same := captured().Item(); same != last {
+			t.Errorf("%s: the loss is %v after four steps that are captured, want %v", name, same, last)
 		}
 	}
 }
@@ -217,7 +223,7 @@ func TestTrain(t *testing.T) {
 		}
 	}
 	current = nil
-	a := train(question{workload: workload{Op: "mlp", Sizes: []int{1024}}})
+	a := train(question{workload: workload{Op: "mlp", Sizes: []int{1024}}}, false)
 	if err := sameLosses(a.Losses, a.Losses); err != nil {
 		t.Error(err)
 	}

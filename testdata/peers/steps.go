@@ -23,13 +23,16 @@ var steps = []workload{
 	{Name: "two convolutions of 28 x 28, Adam, batch 64", Work: "train", Op: "cnn", Sizes: []int{64}},
 	{Name: "transformer, two blocks of 256, AdamW, 8 x 256 tokens", Work: "train", Op: "transformer", Sizes: []int{8}},
 	{Name: "ResNet of six blocks, 32 x 32, momentum, batch 32", Work: "train", Op: "resnet", Sizes: []int{32}},
+	{Name: "program mlp: perceptron 512-2048-512-1, batch 1024", Work: "train", Op: "program mlp", Sizes: []int{1024}},
+	{Name: "program mnist: two small convolutions, AdamW, batch 64", Work: "train", Op: "program mnist", Sizes: []int{64}},
+	{Name: "program chargpt: two blocks of 64, AdamW, 16 x 64 tokens", Work: "train", Op: "program chargpt", Sizes: []int{16}},
 }
 
 // stepsAtOnce is how many steps are taken between two waits.
 const stepsAtOnce = 5
 
-// eager and compiled are PyTorch without and with torch.compile.
-const eager, compiled = "PyTorch", "PyTorch, compiled"
+// captured is ours with a captured step. eager and compiled are PyTorch without and with torch.compile.
+const captured, eager, compiled = "asyncgen, captured", "PyTorch", "PyTorch, compiled"
 
 // A training is the model that this process trains.
 type training struct {
@@ -41,12 +44,12 @@ var current *training
 
 // newTraining makes a model. Before, a step of the smallest one does what a process does once, such as starting
 // workers and, in Python, imports.
-func newTraining(q question) *training {
-	models["tiny"].trainer(2)()
+func newTraining(q question, isCaptured bool) *training {
+	models["tiny"].trainer(2, false)()
 	waitAll()
 	debug.FreeOSMemory()
 	t := &training{before: resident("VmRSS")}
-	t.step = models[q.Op].trainer(q.Sizes[0])
+	t.step = models[q.Op].trainer(q.Sizes[0], isCaptured)
 	waitAll()
 	debug.FreeOSMemory()
 	os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak begins anew, after the first weights were made
@@ -72,9 +75,9 @@ func waitAll() {
 }
 
 // train takes the next steps of the model that q names. A process has one model.
-func train(q question) answer {
+func train(q question, isCaptured bool) answer {
 	if current == nil {
-		current = newTraining(q)
+		current = newTraining(q, isCaptured)
 	}
 	var losses [stepsAtOnce]*tensor.Tensor
 	start := time.Now()
@@ -120,7 +123,7 @@ func (r *results) stepsOf(c *commands, w workload, threads int) (row, error) {
 	q := question{workload: w}
 	times := map[string][]float64{}
 	var peers []*peer
-	for _, name := range []string{ours, eager, compiled} {
+	for _, name := range []string{ours, captured, eager, compiled} {
 		p, err := c.start(name, threads)
 		if err == nil {
 			defer p.close()
