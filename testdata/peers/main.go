@@ -7,10 +7,10 @@
 //
 // With -from nothing is measured: the chart is of rows of a table that an earlier run has written.
 //
-// With -steps it measures training steps of whole models, ours as they are and captured beside PyTorch's, and their memory. Each model of each
-// peer is a process of its own. Windows of a few steps are asked for in turn, for 20 budgets. Both begin with the same
-// weights, and the command fails if their losses differ. The table is a part of FILE, under a heading of its own; what
-// else is in FILE stays.
+// With -steps it measures training steps of whole models, ours as they are and captured beside PyTorch's, and their
+// memory. Each model of each peer is a process of its own. Windows of a few steps are asked for in turn, for 20 budgets.
+// All begin with the same weights, and the command fails if their losses differ. The table is a part of FILE, under a
+// heading of its own; what else is in FILE stays.
 //
 // Each peer is a process of its own, one for each number of threads, that answers questions: how long does this take? They are asked in turn,
 // question by question, so that what disturbs the machine for a while disturbs all. An answer is the median of many short windows.

@@ -88,7 +88,7 @@ func (f *frame) library(fn *types.Func, known *known, recv value, args []value, 
 	case tensorapi.Wait, tensorapi.Print:
 		return f.ts.of(name, ts...)
 	case tensorapi.Call:
-		if api.Calls == tensorapi.Later {
+		if api.Calls == tensorapi.Later || api.Arg == tensorapi.Recv { // the function of a Captured isn't known here
 			break
 		}
 		if c, ok := args[api.Arg].(*closure); ok {
