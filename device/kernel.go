@@ -19,11 +19,12 @@ const (
 	// Kernel.Body. This is an expression (package device/kernel); its immediates are Command.Imm.
 	// N elements; Args.Shape and Args.Strides broadcast (stride 0) and step through views. The output
 	// is contiguous. It may be exactly the memory of a contiguous input whose elements have the same
-	// size.
+	// size. Inputs and immediates that have no place in a Command are in Args.Parts and Args.Imm.
 	Map Code = iota
 	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package device/kernel). If
 	// Kernel.Body is a kernel.FoldOf, Reduce folds the values of its expression of all inputs
-	// instead; each input has strides of its own. Args.Shape is the input's shape with the kept axes
+	// instead; each input has strides of its own, and what Map says of further inputs and immediates
+	// holds here, too. With Args.Parts, Args.Shape has at most [MaxWideAxes] axes. Args.Shape is the input's shape with the kept axes
 	// first, and Args.Kept is how many these are. Args.Strides[1] are the input's strides in that
 	// order. The output is contiguous over the kept axes. The order of combination depends on the
 	// reduced length alone.
@@ -165,6 +166,14 @@ func (c Code) String() string {
 // MaxOperands is how many buffers a Command holds in place: the output and up to three inputs.
 const MaxOperands = 4
 
+// Limits of what a Map, or a Reduce of a kernel.FoldOf, takes from memory. OpenCL guarantees 1024 bytes for the arguments
+// of a kernel, and they are what fits.
+const (
+	MaxInputs   = 7
+	MaxImms     = 8
+	MaxWideAxes = 4 // of a Reduce with Args.Parts
+)
+
 // A Kernel is a computation that backends know how to run, for fixed element types. Kernels are made
 // once, by NewKernel, and compared by identity. A backend keeps compiled code under a kernel's ID.
 type Kernel struct {
@@ -209,7 +218,36 @@ type Args struct {
 	Strides [MaxOperands][]int // of each operand over Shape, in elements, 0 or more; nil: contiguous
 	Ints    []int              // see Scan, ArgSort, MatMul, Conv, Gather and Random
 	Window  *[2]Window         // see Conv and Pool: along rows and along columns
-	Parts   []Part             // see Concat
+	Parts   []Part             // see Concat; of a Map or Reduce: the operands from MaxOperands on
+	Imm     []uint64           // of a Map or Reduce: the immediates beyond those in Command.Imm
+}
+
+// Operand returns operand i of a Map or Reduce: its buffer, and where it begins there, in elements.
+func (c *Command) Operand(i int) (b *Buffer, off int) {
+	if i < MaxOperands {
+		return c.Buf[i], c.Off[i]
+	}
+	p := &c.Args.Parts[i-MaxOperands]
+	return p.Buf, p.Off
+}
+
+// Strides returns the strides of operand i of a Map or Reduce over Args.Shape; nil: it is contiguous.
+func (c *Command) Strides(i int) []int {
+	switch {
+	case c.Args == nil:
+		return nil
+	case i < MaxOperands:
+		return c.Args.Strides[i]
+	}
+	return c.Args.Parts[i-MaxOperands].Strides
+}
+
+// Immediate returns immediate i of a Map or Reduce.
+func (c *Command) Immediate(i int) uint64 {
+	if i < len(c.Imm) {
+		return c.Imm[i]
+	}
+	return c.Args.Imm[i-len(c.Imm)]
 }
 
 // LeastIndex is the least index that Gather and ScatterAdd accept: -Ints[0], or 0 if Ints[2] exists
@@ -227,9 +265,12 @@ func (a *Args) Clone() *Args {
 		return nil
 	}
 	c := *a
-	c.Shape, c.Ints, c.Parts = slices.Clone(a.Shape), slices.Clone(a.Ints), slices.Clone(a.Parts)
+	c.Shape, c.Ints, c.Parts, c.Imm = slices.Clone(a.Shape), slices.Clone(a.Ints), slices.Clone(a.Parts), slices.Clone(a.Imm)
 	for i, s := range a.Strides {
 		c.Strides[i] = slices.Clone(s)
+	}
+	for i := range c.Parts {
+		c.Parts[i].Strides = slices.Clone(c.Parts[i].Strides)
 	}
 	if a.Window != nil {
 		w := *a.Window
@@ -238,11 +279,12 @@ func (a *Args) Clone() *Args {
 	return &c
 }
 
-// A Part is an input of Concat. There may be any number of parts.
+// A Part is an input of Concat, of which there may be any number, or of a Map or Reduce.
 type Part struct {
-	Buf *Buffer
-	Off int // where it begins in its buffer, in elements
-	N   int // elements of a row
+	Buf     *Buffer
+	Off     int   // where it begins in its buffer, in elements
+	N       int   // of Concat: elements of a row
+	Strides []int // else: as in Args
 }
 
 // A Window says which elements of an axis are combined into a place of the result, see [Conv]. Place i

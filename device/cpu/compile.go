@@ -13,15 +13,15 @@ import (
 // inputs after it, then intermediate results.
 //
 //	slot 0        the output
-//	     1 .. 3   inputs, where they lie or gathered into a tile
-//	     4        an intermediate result with elements of the output's size: in the place of the
+//	     1 .. 7   inputs, where they lie or gathered into a tile
+//	     8        an intermediate result with elements of the output's size: in the place of the
 //	              output, unless an input lies there or it is written past the caches
-//	     5 ..     other intermediate results, and scalars spread over a tile
+//	     9 ..     other intermediate results, and scalars spread over a tile
 type program struct {
 	steps   []step
 	scalars []scalar // those that no loop takes as they are
 	inputs  int
-	sizes   [device.MaxOperands]int // of the elements of the output and inputs
+	sizes   [maxOperands]int // of the elements of the output and inputs
 	slots   int
 	tile    int // how many elements are worked on at a time
 	cost    int // of an element, in simple operations
@@ -29,7 +29,9 @@ type program struct {
 }
 
 const (
-	outSlot   = device.MaxOperands
+	maxOperands = 1 + device.MaxInputs // of a program
+
+	outSlot   = maxOperands
 	firstSlot = outSlot + 1 // of those that have a tile of their own
 )
 
@@ -37,7 +39,7 @@ const (
 type step struct {
 	// forms are its loops. The first one is the usual one; loop k is for a command in which operand k
 	// is the same for all elements. A form without a loop doesn't exist.
-	forms     [device.MaxOperands]form
+	forms     [4]form
 	dst       int
 	in        [3]int // where the operands are
 	hasScalar bool   // the usual loop takes a scalar, instead of one of the operands
@@ -67,7 +69,7 @@ type scalar struct {
 
 func (s *scalar) value(c *device.Command) uint64 {
 	if s.imm >= 0 {
-		return c.Imm[s.imm]
+		return c.Immediate(s.imm)
 	}
 	return s.bits
 }
@@ -81,7 +83,7 @@ func newMap(k *device.Kernel) (runner, error) {
 	if p == nil {
 		return nil, unsupported(k)
 	}
-	if len(p.steps) == 1 && len(p.scalars) == 0 {
+	if len(p.steps) == 1 && len(p.scalars) == 0 && p.inputs < device.MaxOperands {
 		return p.stepRunner(), nil
 	}
 	return p.runShort, nil
@@ -93,7 +95,7 @@ const bytesPerOperation = 8
 
 // newProgram compiles an expression over inputs of the given types. It returns nil if they don't fit.
 func newProgram(e *kernel.Expr, in []device.DType) *program {
-	if len(in) < e.Args() || len(in) >= device.MaxOperands {
+	if len(in) < e.Args() || len(in) > device.MaxInputs {
 		return nil
 	}
 	for _, x := range e.Nodes() {

@@ -18,7 +18,7 @@ func newCopy(k *device.Kernel) (runner, error) {
 		switch {
 		case c.N <= 0:
 			return nil
-		case stridesOf(c, 0) == nil && stridesOf(c, 1) == nil:
+		case c.Strides(0) == nil && c.Strides(1) == nil:
 			move(c, size)
 			return nil
 		}

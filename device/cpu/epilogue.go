@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/kernel"
 )
 
 // An epilogue applies the Body of a MatMul kernel to the elements of a product, in place. It is a Map
@@ -18,7 +19,7 @@ func newEpilogue(k *device.Kernel) (*epilogue, error) {
 	if k.Body == nil {
 		return nil, nil
 	}
-	if len(k.In) < 2 {
+	if e, ok := k.Body.(*kernel.Expr); len(k.In) < 2 || !ok || e.Imms() > len(device.Command{}.Imm) {
 		return nil, unsupported(k)
 	}
 	// the product, and what follows the operands

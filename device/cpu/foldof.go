@@ -16,26 +16,23 @@ func newFoldOf(k *device.Kernel, f kernel.FoldOf) (runner, error) {
 	if p == nil || f.Expr.DType() != k.Out || f.By.Prim().Func(k.Out) == nil {
 		return nil, unsupported(k)
 	}
-	for _, x := range f.Expr.Nodes() {
-		if x.Kind() == kernel.Immediate {
-			return nil, unsupported(k)
-		}
-	}
+	hasImms := f.Expr.Imms() > 0
 	switch k.Out {
 	case device.Float32:
-		return (&exprFolder[float32]{newFolder[float32](f.By), p}).run, nil
+		return (&exprFolder[float32]{newFolder[float32](f.By), p, hasImms}).run, nil
 	case device.Float64:
-		return (&exprFolder[float64]{newFolder[float64](f.By), p}).run, nil
+		return (&exprFolder[float64]{newFolder[float64](f.By), p, hasImms}).run, nil
 	case device.Int64:
-		return (&exprFolder[int64]{newFolder[int64](f.By), p}).run, nil
+		return (&exprFolder[int64]{newFolder[int64](f.By), p, hasImms}).run, nil
 	}
-	return (&exprFolder[bool]{newFolder[bool](f.By), p}).run, nil
+	return (&exprFolder[bool]{newFolder[bool](f.By), p, hasImms}).run, nil
 }
 
 // An exprFolder is a compiled kernel.FoldOf.
 type exprFolder[T device.Element] struct {
 	*folder[T]
 	program *program
+	hasImms bool
 }
 
 // run executes a Reduce command.
@@ -75,19 +72,19 @@ func (f *exprFolder[T]) run(c *device.Command) error {
 type exprFold[T device.Element] struct {
 	*exprFolder[T]
 	n, blocks int // how many elements a result is made of, and how many blocks these are
-	// where the inputs begin, if all lie in order and nothing needs a tile of its own
-	at      [device.MaxOperands]unsafe.Pointer
+	// where the inputs begin, if all lie in order, and nothing needs a tile of its own or depends on the command
+	at      [maxOperands]unsafe.Pointer
 	command *device.Command // else: of all elements, as of a Map
 }
 
 // place finds the inputs. It reports false if it takes more to read them.
 func (e *exprFold[T]) place(c *device.Command) bool {
 	p := e.program
-	if p.slots > firstSlot || len(p.scalars) > 0 {
+	if p.slots > firstSlot || len(p.scalars) > 0 || e.hasImms {
 		return false
 	}
 	for i := 1; i <= p.inputs; i++ {
-		if c.Args.Strides[i] != nil {
+		if c.Strides(i) != nil {
 			return false
 		}
 		e.at[i] = pointer(c, i, p.sizes[i], c.N*e.n)
@@ -101,7 +98,7 @@ var nowhere = &device.Buffer{Bytes: 1 << 62}
 // prepare makes the command of all elements, and finds out whether it is right.
 func (e *exprFold[T]) prepare(c *device.Command) error {
 	all := *c
-	all.N, all.Buf[0], all.Off[0], all.Imm = c.N*e.n, nowhere, 0, [2]uint64{}
+	all.N, all.Buf[0], all.Off[0] = c.N*e.n, nowhere, 0
 	e.command = &all
 	s := scratches.Get().(*scratch)
 	err := s.open(e.program, e.command, e.program.tile)

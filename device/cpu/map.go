@@ -205,7 +205,7 @@ func (p *program) place(c *device.Command, at []unsafe.Pointer) {
 // isInPlace reports whether the output takes the place of an input.
 func (p *program) isInPlace(c *device.Command) bool {
 	for i := 1; i <= p.inputs; i++ {
-		if c.Buf[i].Ptr == c.Buf[0].Ptr {
+		if b, _ := c.Operand(i); b.Ptr == c.Buf[0].Ptr {
 			return true
 		}
 	}
@@ -265,15 +265,15 @@ func (p *program) runRange(c *device.Command, lo, hi int) error {
 // caches it would replace data that is read soon, and be replaced itself before it is read. It is not if the output
 // takes the place of an input, which is in a cache already.
 func (p *program) streams(c *device.Command) bool {
-	if p.steps[len(p.steps)-1].forms[0].past == nil || c.N < large/(device.MaxOperands*8) {
+	if p.steps[len(p.steps)-1].forms[0].past == nil || c.N < large/(maxOperands*8) {
 		return false
 	}
 	bytes := 0
 	for i := range p.inputs + 1 {
-		if i > 0 && c.Buf[i].Ptr == c.Buf[0].Ptr {
+		if b, _ := c.Operand(i); i > 0 && b.Ptr == c.Buf[0].Ptr {
 			return false
 		}
-		if stridesOf(c, i) == nil {
+		if c.Strides(i) == nil {
 			bytes += c.N * p.sizes[i]
 		}
 	}
@@ -287,7 +287,7 @@ type scratch struct {
 	memory       []uint64         // a tile for each slot
 	at           []unsafe.Pointer // of each slot
 	calls        []call           // one for each step
-	sources      [device.MaxOperands]source
+	sources      [maxOperands]source
 	chunk        int  // how many elements are worked on at a time
 	isOutSlotOut bool // intermediate results may lie in the place of the output
 }
@@ -334,7 +334,7 @@ func (s *scratch) open(p *program, c *device.Command, n int) error {
 	isPlain := len(p.steps) == 1 && len(p.scalars) == 0
 	for i := 1; i <= p.inputs; i++ {
 		x := &s.sources[i]
-		strides := stridesOf(c, i)
+		strides := c.Strides(i)
 		if strides != nil && !makeView(&x.view, c.Args.Shape, strides) {
 			return errRank(c.Args.Shape)
 		}
@@ -381,7 +381,8 @@ func (s *scratch) grow(slots, steps int) {
 func (s *scratch) choose(i int) {
 	x, c := &s.sources[i], s.command
 	v := &x.view
-	if least, most := v.reach(); c.N > 0 && (c.Off[i]+least < 0 || int64(c.Off[i]+most+1)*int64(s.program.sizes[i]) > c.Buf[i].Bytes) {
+	b, off := c.Operand(i)
+	if least, most := v.reach(); c.N > 0 && (off+least < 0 || int64(off+most+1)*int64(s.program.sizes[i]) > b.Bytes) {
 		outside(c, i, c.N)
 	}
 	inner := v.rank - 1
@@ -413,7 +414,7 @@ func (s *scratch) choose(i int) {
 
 // takesSingle reports whether every step that reads input i has a loop that takes it as a scalar. A loop takes one
 // scalar, once: the step must not read i twice, nor an input before i that is a scalar according to sources.
-func (p *program) takesSingle(i int, sources *[device.MaxOperands]source) bool {
+func (p *program) takesSingle(i int, sources *[maxOperands]source) bool {
 	for k := range p.steps {
 		st := &p.steps[k]
 		found := false
@@ -457,8 +458,8 @@ func (s *scratch) callOf(st *step) call {
 
 // element is one of input i.
 func (s *scratch) element(i, at int) uint64 {
-	c := s.command
-	return loadBits(unsafe.Add(c.Buf[i].Ptr, (c.Off[i]+at)*s.program.sizes[i]), s.program.sizes[i])
+	b, off := s.command.Operand(i)
+	return loadBits(unsafe.Add(b.Ptr, (off+at)*s.program.sizes[i]), s.program.sizes[i])
 }
 
 func loadBits(p unsafe.Pointer, size int) uint64 {
@@ -496,7 +497,8 @@ func (s *scratch) compute(dst unsafe.Pointer, start, n int, past bool) {
 		case inOrder:
 			s.at[i] = unsafe.Add(x.base, start*p.sizes[i])
 		case inRows:
-			s.at[i] = unsafe.Add(c.Buf[i].Ptr, (c.Off[i]+x.view.offset(start))*p.sizes[i])
+			b, off := c.Operand(i)
+			s.at[i] = unsafe.Add(b.Ptr, (off+x.view.offset(start))*p.sizes[i])
 		case rowScalar:
 			bits := s.element(i, x.view.offset(start))
 			for k := range p.steps {
@@ -546,6 +548,6 @@ func (s *scratch) release() {
 
 // outside panics as operand i of c reaches outside of its buffer.
 func outside(c *device.Command, i, n int) {
-	b, off := c.Buf[i], c.Off[i]
+	b, off := c.Operand(i)
 	panic(fmt.Sprintf("cpu: kernel %s: %d elements from %d of operand %d reach outside of its %d bytes", c.Kernel.Name, n, off, i, b.Bytes))
 }

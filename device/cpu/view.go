@@ -143,21 +143,22 @@ func repeat[T any](dst []T, v T) {
 
 // gatherBits is gather for elements of the given size, of operand i of c.
 func gatherBits(dst unsafe.Pointer, n, size int, c *device.Command, i int, v *view, start int) {
+	_, off := c.Operand(i)
 	switch size {
 	case 1:
-		gather(slice[uint8](dst, n), whole[uint8](c, i), c.Off[i], v, start)
+		gather(slice[uint8](dst, n), whole[uint8](c, i), off, v, start)
 	case 2:
-		gather(slice[uint16](dst, n), whole[uint16](c, i), c.Off[i], v, start)
+		gather(slice[uint16](dst, n), whole[uint16](c, i), off, v, start)
 	case 4:
-		gather(slice[uint32](dst, n), whole[uint32](c, i), c.Off[i], v, start)
+		gather(slice[uint32](dst, n), whole[uint32](c, i), off, v, start)
 	default:
-		gather(slice[uint64](dst, n), whole[uint64](c, i), c.Off[i], v, start)
+		gather(slice[uint64](dst, n), whole[uint64](c, i), off, v, start)
 	}
 }
 
 // whole is all of operand i's buffer. Indexing it keeps a wrong view inside.
 func whole[T any](c *device.Command, i int) []T {
-	b := c.Buf[i]
+	b, _ := c.Operand(i)
 	var zero T
 	return unsafe.Slice((*T)(b.Ptr), int(b.Bytes)/int(unsafe.Sizeof(zero)))
 }
@@ -169,18 +170,10 @@ func operand[T device.Element](c *device.Command, i, n int) []T {
 
 // pointer is where n contiguous elements of operand i begin. It panics if they reach outside of the buffer.
 func pointer(c *device.Command, i, size, n int) unsafe.Pointer {
-	b, off := c.Buf[i], c.Off[i]
+	b, off := c.Operand(i)
 	// The first three keep the fourth from overflowing.
 	if off < 0 || int64(off) > b.Bytes || int64(n) > b.Bytes || int64(off+n)*int64(size) > b.Bytes {
 		outside(c, i, n)
 	}
 	return unsafe.Add(b.Ptr, off*size)
-}
-
-// stridesOf are the strides of operand i, or nil if it is contiguous.
-func stridesOf(c *device.Command, i int) []int {
-	if c.Args == nil {
-		return nil
-	}
-	return c.Args.Strides[i]
 }

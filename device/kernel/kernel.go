@@ -75,16 +75,16 @@ func intern(n Expr) *Expr {
 
 // Arg is the element of the i-th input, which has type dt.
 func Arg(i int, dt device.DType) *Expr {
-	if i < 0 || i >= device.MaxOperands-1 {
-		panic(fmt.Sprintf("kernel: operand %d: a command has %d inputs", i, device.MaxOperands-1))
+	if i < 0 || i >= device.MaxInputs {
+		panic(fmt.Sprintf("kernel: operand %d: a command has %d inputs", i, device.MaxInputs))
 	}
 	return intern(Expr{kind: Operand, dtype: dt, bits: uint64(i)})
 }
 
-// Imm is the i-th immediate of the command, Command.Imm[i], read as the [Bits] of a value of type dt.
+// Imm is the i-th immediate of the command, Command.Immediate(i), read as the [Bits] of a value of type dt.
 func Imm(i int, dt device.DType) *Expr {
-	if i < 0 || i >= len(device.Command{}.Imm) {
-		panic(fmt.Sprintf("kernel: immediate %d: a command has %d", i, len(device.Command{}.Imm)))
+	if i < 0 || i >= device.MaxImms {
+		panic(fmt.Sprintf("kernel: immediate %d: a command has %d", i, device.MaxImms))
 	}
 	return intern(Expr{kind: Immediate, dtype: dt, bits: uint64(i)})
 }
@@ -188,14 +188,20 @@ func (e *Expr) In() []*Expr {
 }
 
 // Args is the least number of inputs of a command that computes e: one more than the highest Arg in e.
-func (e *Expr) Args() int {
-	n := 0
+func (e *Expr) Args() int { return e.highest(Operand) + 1 }
+
+// Imms is the least number of immediates of a command that computes e.
+func (e *Expr) Imms() int { return e.highest(Immediate) + 1 }
+
+// highest is the highest index of a node of the given kind, or -1.
+func (e *Expr) highest(kind Kind) int {
+	i := -1
 	for _, x := range e.Nodes() {
-		if x.kind == Operand {
-			n = max(n, x.Index()+1)
+		if x.kind == kind {
+			i = max(i, x.Index())
 		}
 	}
-	return n
+	return i
 }
 
 // Nodes lists every node of e once, operands before what uses them, e last.

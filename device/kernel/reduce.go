@@ -56,7 +56,6 @@ func (r Reducer) Identity(dt device.DType) uint64 { return reducers[r].identity(
 
 // A FoldOf is the Body of a Reduce kernel that computes Expr for each element of the inputs and folds
 // the results by By. It gives the bits of a Map kernel of Expr followed by a Reduce kernel of By.
-// Expr takes no immediates.
 type FoldOf struct {
 	By   Reducer
 	Expr *Expr

@@ -159,7 +159,7 @@ func elementsRead(c *device.Command, i int) int64 {
 	if a == nil || a.Shape == nil {
 		return int64(c.N)
 	}
-	return distinct(a.Shape, a.Strides[i])
+	return distinct(a.Shape, c.Strides(i))
 }
 
 // matrixRead is elementsRead of MatMul.

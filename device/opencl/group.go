@@ -128,7 +128,7 @@ func (g *group) hasFailed(owner int) bool {
 func (g *group) compute(c *device.Command) error {
 	b := g.b
 	var blocks [device.MaxOperands]*block
-	n := len(c.Kernel.In) + 1
+	n := min(len(c.Kernel.In)+1, device.MaxOperands) // the others are parts
 	place := &g.place
 	*place = clc.Place{Fault: int64(g.size()), Parts: place.Parts[:0]}
 	defer g.forgetParts()

@@ -296,7 +296,7 @@ func (b *Backend) run(c *device.Command) (err error) {
 		}
 	}()
 	local := *c
-	for i := range len(c.Kernel.In) + 1 {
+	for i := range min(len(c.Kernel.In)+1, device.MaxOperands) {
 		onHost := c.Kernel.Code == device.Upload && i == 1 || c.Kernel.Code == device.Download && i == 0
 		if onHost {
 			if c.Buf[i].Ptr == nil {
@@ -310,7 +310,7 @@ func (b *Backend) run(c *device.Command) (err error) {
 		}
 		local.Buf[i] = m.host
 	}
-	if c.Kernel.Code == device.Concat {
+	if c.Args != nil && c.Args.Parts != nil {
 		args := *c.Args
 		args.Parts = slices.Clone(args.Parts)
 		for i, part := range args.Parts {

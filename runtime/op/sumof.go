@@ -24,21 +24,24 @@ func SumOf(name string, d *Def) *Def {
 	}
 }
 
-// SumOfChain is SumOf for each, the kernel of a [Chain] without constants, whose operands have the type of its result.
-// The Def has no gradient: who uses it records a Sum. It returns the same Def every time.
-func SumOfChain(each *device.Kernel) *Def {
-	if d, ok := sumsOfChains.Load(each); ok {
-		return d.(*Def)
+// SumOfChain returns the kernel that adds up what each, the kernel of a [Chain], makes of elements. It returns the same
+// kernel every time.
+func SumOfChain(each *device.Kernel) *device.Kernel {
+	if k, ok := sumsOfChains.Load(each); ok {
+		return k.(*device.Kernel)
 	}
-	name := each.Name + "+Sum"
-	d, _ := sumsOfChains.LoadOrStore(each, &Def{
-		Name: name, Types: 1 << each.Out, Unlisted: true, Reduces: true,
-		Run: sumOf(name, len(each.In), func(device.DType) *device.Kernel { return each }),
-	})
-	return d.(*Def)
+	k, _ := sumsOfChains.LoadOrStore(each, sumOfEach(each.Name+"+Sum", each))
+	return k.(*device.Kernel)
 }
 
-var sumsOfChains sync.Map // from *device.Kernel to *Def
+var sumsOfChains sync.Map // from *device.Kernel to *device.Kernel
+
+// sumOfEach returns the kernel of a sum over the results of each.
+func sumOfEach(name string, each *device.Kernel) *device.Kernel {
+	wide := each.Out.Wide()
+	e := kernel.Cast(each.Body.(*kernel.Expr), wide) // of results that have been rounded
+	return device.NewKernel(name, device.Reduce, kernel.FoldOf{By: kernel.ReduceSum, Expr: e}, wide, each.In...)
+}
 
 // sumOf returns Def.Run of an operation that adds up what the kernels make of so many tensors.
 func sumOf(name string, tensors int, kernelOf func(device.DType) *device.Kernel) func(*Plan) {
@@ -54,11 +57,7 @@ func sumOf(name string, tensors int, kernelOf func(device.DType) *device.Kernel)
 		p.fold(shape, tensors)
 		of := p.Types[0]
 		p.DType, p.Wide = of.Wide(), of.IsStorage()
-		p.Cmd.Kernel = kernels.of(of, func() *device.Kernel {
-			each := kernelOf(of)
-			e := kernel.Cast(each.Body.(*kernel.Expr), of.Wide()) // of results that have been rounded
-			return device.NewKernel(name, device.Reduce, kernel.FoldOf{By: kernel.ReduceSum, Expr: e}, of.Wide(), each.In...)
-		})
+		p.Cmd.Kernel = kernels.of(of, func() *device.Kernel { return sumOfEach(name, kernelOf(of)) })
 		p.Cost = 2 * int64(shape.Size())
 	}
 }

@@ -45,8 +45,8 @@ const (
 // the last result of a chain, and on those that more than one chain needs.
 //
 // An operation joins the chain if it is elementwise, Where or As, if the operands that wait have the shape of its
-// result, and if the command has room: 3 operands from memory, 2 constants. Otherwise the operands are computed first.
-// A sum of a lazy result over its last axes joins as well, if there are no constants.
+// result, and if the command has room: 7 operands from memory, 8 constants. Otherwise the operands are computed first.
+// A sum of a lazy result over its last axes joins as well.
 //
 // A command of several operations that fails is named after all of them, and its line is the one that needs the
 // elements. It belongs to the scopes of its operands until then, see [device.WithContext].
@@ -216,9 +216,9 @@ type chain struct {
 	op.Chain
 	waiters [op.MaxChain]*waiter
 	n       int
-	in      operands // from memory
+	in      [device.MaxInputs]*Tensor // from memory
 	inputs  int
-	imm     [2]uint64
+	imm     [device.MaxImms]uint64
 	imms    int
 	capture *engine.Capture // what the goroutine captures now
 	isAlien bool            // one of the waiters was made outside of that
@@ -343,7 +343,9 @@ func (w *waiter) take(asPart bool) (k *device.Kernel, c *chain, forGood bool, ap
 	}
 	if k == nil {
 		// A part was enqueued meanwhile, and the rest needs more operands than before.
-		k, c = w.kernel, &chain{n: 1, in: w.in, inputs: len(w.kernel.In), imm: w.imm, imms: w.imms}
+		k, c = w.kernel, &chain{n: 1, inputs: len(w.kernel.In), imms: w.imms}
+		copy(c.in[:], w.in[:])
+		copy(c.imm[:], w.imm[:])
 	}
 	for i, x := range c.in[:c.inputs] {
 		x.holdLocked()
@@ -378,29 +380,62 @@ func (t *Tensor) sumLazily(a op.Attr, tracked bool) *Tensor {
 		return nil
 	}
 	k, c, _, _ := w.take(true)
-	in := c.in[:c.inputs]
-	defer letGo(in...)
-	if k == nil || c.imms > 0 || slices.ContainsFunc(in, func(x *Tensor) bool { return x.dtype != t.dtype }) {
+	defer letGo(c.in[:c.inputs]...)
+	if k == nil || c.inputs >= device.MaxOperands && len(t.shape) > device.MaxWideAxes {
 		return nil
 	}
-	return run(op.SumOfChain(k), a, device.Device{}, c.in, tracked)
+	var shape device.Shape
+	for axis, n := range t.shape {
+		switch {
+		case !slices.Contains(a.Axes, axis):
+			shape = append(shape, n)
+		case a.Keep:
+			shape = append(shape, 1)
+		}
+	}
+	kept := len(t.shape)
+	for kept > 0 && (t.shape[kept-1] == 1 || slices.Contains(a.Axes, kept-1)) {
+		kept--
+	}
+	out := newResult(t.storage.Device(), t.dtype, shape, tracked)
+	o := c.command(op.SumOfChain(k), out, t.shape)
+	o.Cmd.Args.Kept = kept
+	eng().Enqueue(&o)
+	return out
 }
 
 // enqueue enqueues the command of c, whose kernel is k, with the result t.
 func (t *Tensor) enqueue(k *device.Kernel, c *chain) {
-	in := c.in[:c.inputs]
-	o := engine.Op{Cost: int64(t.size) * int64(c.n)}
-	o.Cmd.Kernel, o.Cmd.N, o.Cmd.Imm = k, t.size, c.imm
-	o.Operands[0], o.Shapes[0] = t.storage, &t.shape
-	plain := true
-	for i, x := range in {
-		o.Operands[i+1], o.Shapes[i+1], o.Cmd.Off[i+1] = x.storage, &x.shape, x.off
-		plain = plain && x.strides == nil && slices.Equal(t.shape, x.shape)
-	}
-	if !plain {
-		o.Cmd.Args = broadcastArgs(t.shape, in)
-	}
+	o := c.command(k, t, t.shape)
 	eng().Enqueue(&o)
+}
+
+// command returns the request for the command of c, whose kernel is k, over elements of the given shape.
+func (c *chain) command(k *device.Kernel, out *Tensor, shape device.Shape) engine.Op {
+	o := engine.Op{Cost: int64(shape.Size()) * int64(c.n)}
+	args := &device.Args{Shape: shape}
+	o.Cmd.Kernel, o.Cmd.N, o.Cmd.Args = k, out.size, args
+	if n := copy(o.Cmd.Imm[:], c.imm[:c.imms]); n < c.imms {
+		args.Imm = slices.Clone(c.imm[n:c.imms])
+	}
+	o.Operands[0], o.Shapes[0] = out.storage, &out.shape
+	isPlain := k.Code == device.Map && args.Imm == nil && c.inputs < device.MaxOperands
+	for i, x := range c.in[:c.inputs] {
+		var strides []int
+		if x.strides != nil || !slices.Equal(shape, x.shape) {
+			strides, isPlain = x.view().BroadcastStrides(shape), false
+		}
+		if i++; i < device.MaxOperands {
+			o.Operands[i], o.Shapes[i], o.Cmd.Off[i], args.Strides[i] = x.storage, &x.shape, x.off, strides
+			continue
+		}
+		o.Reads = append(o.Reads, x.storage)
+		args.Parts = append(args.Parts, device.Part{Off: x.off, Strides: strides})
+	}
+	if isPlain {
+		o.Cmd.Args = nil
+	}
+	return o
 }
 
 // hold counts another holder of t's elements.

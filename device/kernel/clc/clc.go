@@ -44,6 +44,7 @@ type Source struct {
 
 	usesFP64 bool
 	canFail  bool // the kernel takes the buffer of fault slots as an argument
+	imms     int  // how many immediates the kernel of a Map or Reduce takes
 	lanes    int  // how many elements a work item of a Map computes at a time
 }
 
@@ -84,6 +85,17 @@ type Place struct {
 	Fault int64
 }
 
+// base is the offset of operand i of a command.
+func (p *Place) base(i int) int64 {
+	switch {
+	case i < device.MaxOperands:
+		return p.Base[i]
+	case p.Parts == nil:
+		return 0
+	}
+	return p.Parts[i-device.MaxOperands]
+}
+
 // A Lowering turns commands into launches. It is reused, by one goroutine at a time.
 type Lowering struct {
 	Limits Limits
@@ -118,7 +130,7 @@ func (l *Lowering) Lower(c *device.Command, at *Place) error {
 	if l.Limits.GroupSize < 256 || l.Limits.LocalBytes < 32<<10 {
 		return fmt.Errorf("opencl: work groups of %d items with %d bytes, 256 with %d are needed: %w", l.Limits.GroupSize, l.Limits.LocalBytes, 32<<10, device.ErrUnsupported)
 	}
-	if int(c.Kernel.Code) >= len(lowerings) || lowerings[c.Kernel.Code] == nil || len(c.Kernel.In) >= device.MaxOperands {
+	if int(c.Kernel.Code) >= len(lowerings) || lowerings[c.Kernel.Code] == nil || len(c.Kernel.In) > device.MaxInputs {
 		return unsupported(c.Kernel)
 	}
 	if c.N <= 0 {
@@ -191,14 +203,15 @@ func Failure(slot []int64) error {
 	return errZeroDivision
 }
 
-// within checks that the elements least to most of operand i, counted from c.Off[i], are in its
+// within checks that the elements least to most of operand i, counted from where it begins, are in its
 // buffer. If not, it sets l.outside, and Lower fails.
 func (l *Lowering) within(c *device.Command, i, least, most int) {
 	dt := c.Kernel.Out
 	if i > 0 {
 		dt = c.Kernel.In[i-1]
 	}
-	if l.outside == nil && (c.Off[i]+least < 0 || int64(c.Off[i]+most+1) > c.Buf[i].Bytes/int64(dt.Size())) {
+	b, off := c.Operand(i)
+	if l.outside == nil && (off+least < 0 || int64(off+most+1) > b.Bytes/int64(dt.Size())) {
 		l.outside = fmt.Errorf("opencl: kernel %s: operand %d reaches outside of its buffer", c.Kernel.Name, i)
 	}
 }
@@ -224,7 +237,8 @@ func (l *Lowering) push(words ...uint64) { l.words = append(l.words, words...) }
 
 // offset returns where operand i of c begins in its memory object, in elements of the given size.
 func (l *Lowering) offset(c *device.Command, i, size int) uint64 {
-	return uint64(l.place.Base[i])/uint64(size) + uint64(c.Off[i])
+	_, off := c.Operand(i)
+	return uint64(l.place.base(i))/uint64(size) + uint64(off)
 }
 
 // off pushes the offset of operand i.

@@ -105,6 +105,9 @@ func (l *Lowering) lowerReduce(c *device.Command) error {
 	for i, dt := range c.Kernel.In {
 		l.off(c, i+1, dt.Size())
 	}
+	for i := range s.imms {
+		l.push(c.Immediate(i))
+	}
 	if s.canFail {
 		l.slot()
 		args = append(args[:len(args):len(args)], Operand{Kind: Fault})
@@ -122,9 +125,9 @@ func (l *Lowering) lowerReduce(c *device.Command) error {
 // inputs.
 func (l *Lowering) splitInputs(c *device.Command, kept, folded *axes) error {
 	shape, n := c.Args.Shape, c.Args.Kept
-	var outer, inner [device.MaxOperands][]int
+	var outer, inner [device.MaxInputs][]int
 	for i := range c.Kernel.In {
-		in := c.Args.Strides[i+1]
+		in := c.Strides(i + 1)
 		if in == nil {
 			in = shape.Strides()
 		}
@@ -139,13 +142,13 @@ func (l *Lowering) splitInputs(c *device.Command, kept, folded *axes) error {
 
 // blockArgs are the arguments of a kernel that folds blocks into scratch memory, by its number of
 // inputs.
-var blockArgs [device.MaxOperands][]Operand
+var blockArgs [device.MaxInputs + 1][]Operand
 
 func init() {
-	for inputs := range device.MaxOperands {
+	for inputs := range device.MaxInputs + 1 {
 		blockArgs[inputs] = append(blockArgs[inputs], Operand{Scratch, 0})
 		for i := range inputs {
-			blockArgs[inputs] = append(blockArgs[inputs], Operand{Buf, i + 1})
+			blockArgs[inputs] = append(blockArgs[inputs], operandOf(i+1))
 		}
 	}
 }
@@ -199,6 +202,10 @@ func printReduce(p *program, k *device.Kernel, f form) error {
 		locate += fmt.Sprintf("long at%d = base%[1]d; ", i)
 		bases += fmt.Sprintf(", &base%d", i)
 		places += fmt.Sprintf(", &at%d", i)
+	}
+	p.imms = e.Imms()
+	for i := range p.imms {
+		p.params(fmt.Sprintf("IMM%d", i))
 	}
 	var take strings.Builder
 	result := printExpr(&take, e, func(i int) string { return fmt.Sprintf("in%d[at%[1]d]", i) })

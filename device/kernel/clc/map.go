@@ -11,24 +11,37 @@ import (
 
 // mapArgs are the arguments of a Map kernel, by its number of inputs. mapFaultArgs also have the
 // fault slots.
-var mapArgs, mapFaultArgs [device.MaxOperands][]Operand
+var mapArgs, mapFaultArgs [device.MaxInputs + 1][]Operand
 
 func init() {
-	for inputs := range device.MaxOperands {
+	for inputs := range device.MaxInputs + 1 {
 		for i := range inputs + 1 {
-			mapArgs[inputs] = append(mapArgs[inputs], Operand{Buf, i})
+			mapArgs[inputs] = append(mapArgs[inputs], operandOf(i))
 		}
 		mapFaultArgs[inputs] = append(mapArgs[inputs][:inputs+1:inputs+1], Operand{Kind: Fault})
 	}
+}
+
+// operandOf is operand i of a command.
+func operandOf(i int) Operand {
+	if i < device.MaxOperands {
+		return Operand{Buf, i}
+	}
+	return Operand{Part, i - device.MaxOperands}
 }
 
 func (l *Lowering) lowerMap(c *device.Command) error {
 	k := c.Kernel
 	f := form{flags: wide(c.N)}
 	space := &l.axes[0]
-	if c.Args != nil && (c.Args.Strides[1] != nil || c.Args.Strides[2] != nil || c.Args.Strides[3] != nil) {
-		operands := c.Args.Strides[1 : 1+len(k.In)]
-		if err := space.merge(c.Args.Shape, operands...); err != nil {
+	var strides [device.MaxInputs][]int
+	hasViews := false
+	for i := range k.In {
+		strides[i] = c.Strides(i + 1)
+		hasViews = hasViews || strides[i] != nil
+	}
+	if hasViews {
+		if err := space.merge(c.Args.Shape, strides[:len(k.In)]...); err != nil {
 			return err
 		}
 		if !space.isContiguous() {
@@ -56,6 +69,9 @@ func (l *Lowering) lowerMap(c *device.Command) error {
 	l.off(c, 0, k.Out.Size())
 	for i, dt := range k.In {
 		l.off(c, i+1, dt.Size())
+	}
+	for i := len(c.Imm); i < s.imms; i++ {
+		l.push(c.Immediate(i))
 	}
 	if s.canFail {
 		l.slot()
@@ -106,7 +122,7 @@ func dividesInts(e *kernel.Expr) bool {
 
 // isOf returns an error unless e is an expression of k's inputs that has the type of its output.
 func isOf(k *device.Kernel, e *kernel.Expr) error {
-	if e == nil || e.DType() != k.Out || e.Args() > len(k.In) || len(k.In) >= device.MaxOperands {
+	if e == nil || e.DType() != k.Out || e.Args() > len(k.In) || len(k.In) > device.MaxInputs {
 		return unsupported(k)
 	}
 	for _, x := range e.Nodes() {
@@ -129,6 +145,10 @@ func printMap(p *program, k *device.Kernel, f form) error {
 	p.params("N", "IMM0", "IMM1", "OUT")
 	for i := range k.In {
 		p.params(fmt.Sprintf("IN%d", i))
+	}
+	p.imms = e.Imms()
+	for i := len(device.Command{}.Imm); i < p.imms; i++ {
+		p.params(fmt.Sprintf("IMM%d", i))
 	}
 	fails := slices.ContainsFunc(e.Nodes(), dividesInts)
 	if p.canFail = fails; fails {

@@ -155,7 +155,7 @@ func printMatMul(p *program, k *device.Kernel, f form) error {
 		return unsupported(k)
 	}
 	made := device.Kernel{Name: k.Name, Code: k.Code, Out: k.Out, In: append([]device.DType{k.In[0]}, k.In[2:]...)}
-	if err := isOf(&made, e); err != nil {
+	if err := isOf(&made, e); err != nil || e.Imms() > len(device.Command{}.Imm) {
 		return unsupported(k)
 	}
 	p.arithmetic(k.In[0])
@@ -371,7 +371,7 @@ func (l *Lowering) lowerCopy(c *device.Command) error {
 	if c.Args != nil && (c.Args.Strides[0] != nil || c.Args.Strides[1] != nil) {
 		shape = c.Args.Shape
 	}
-	if err := space.merge(shape, stridesOf(c, 0), stridesOf(c, 1)); err != nil {
+	if err := space.merge(shape, c.Strides(0), c.Strides(1)); err != nil {
 		return err
 	}
 	l.spans(c, 0, 0, space)

@@ -89,7 +89,7 @@ func sourceOf(k *device.Kernel, f form, make func(*program, *device.Kernel, form
 	}
 	s = sources.byText[text]
 	if s == nil {
-		s = &Source{ID: len(sources.byText), Name: p.name, Text: text, usesFP64: strings.Contains(text[len(dialect):], "double"), canFail: p.canFail, lanes: max(p.lanes, 1)}
+		s = &Source{ID: len(sources.byText), Name: p.name, Text: text, usesFP64: strings.Contains(text[len(dialect):], "double"), canFail: p.canFail, imms: p.imms, lanes: max(p.lanes, 1)}
 		sources.byText[text] = s
 	}
 	sources.byForm[key] = s
@@ -102,6 +102,7 @@ type program struct {
 	canFail bool
 	isWide  bool
 	isSoft  bool
+	imms    int             // see Source
 	lanes   int             // see Source
 	defines strings.Builder // macros and views
 	words   int             // of the parameters so far

@@ -15,7 +15,7 @@ type axes struct {
 	rank     int
 	operands int
 	dims     [maxRank]int
-	strides  [device.MaxOperands][maxRank]int
+	strides  [1 + device.MaxInputs][maxRank]int
 }
 
 // merge sets a to shape with the strides of operands. Neighbouring axes that all operands step
@@ -29,7 +29,7 @@ func (a *axes) merge(shape device.Shape, operands ...[]int) error {
 		if d == 1 {
 			continue
 		}
-		var strides [device.MaxOperands]int
+		var strides [1 + device.MaxInputs]int
 		canMerge := a.rank > 0
 		for o, s := range operands {
 			if strides[o] = inner; s != nil {
@@ -115,12 +115,4 @@ func wide(n int) flags {
 		return isWide
 	}
 	return 0
-}
-
-// stridesOf returns the strides of operand i of c; nil: it is contiguous.
-func stridesOf(c *device.Command, i int) []int {
-	if c.Args == nil {
-		return nil
-	}
-	return c.Args.Strides[i]
 }

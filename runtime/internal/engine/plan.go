@@ -139,7 +139,7 @@ func (p *Plan) inherit(k, out int) int {
 
 // staysInPlace is that of a record, for the slot of an input.
 func (o *planOp) staysInPlace(p *Plan, slot int) bool {
-	if p.slots[slot].bytes != p.slots[o.slots[0]].bytes {
+	if p.slots[slot].bytes != p.slots[o.slots[0]].bytes || slices.Contains(o.more, slot) {
 		return false
 	}
 	for i, have := range o.slots {
