@@ -504,9 +504,12 @@ func (b *builder) Settle(v op.Value) {
 	b.made = b.made[:0]
 }
 
-func (b *builder) Like(lazy bool, v op.Value) op.Value {
+func (b *builder) Like(lazy bool, uses int, v op.Value) op.Value {
 	t := v.(*Tensor)
 	switch {
+	case lazy && t.isWorthStoring(uses):
+		defer t.letGo()
+		return t.stored()
 	case lazy == (t.lazy != isEager):
 		return v
 	case lazy:

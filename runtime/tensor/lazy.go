@@ -184,11 +184,16 @@ func putOff(k *device.Kernel, imm [2]uint64, imms int, in []*Tensor, dev device.
 			}
 		}
 		x := b.in[most]
-		y := x.now().another()
-		y.lazy = min(y.lazy, isLeader)
-		b.in[most] = y
+		b.in[most] = x.stored()
 		x.letGo()
 	}
+}
+
+// stored returns another handle of t, which waits: of elements that a chain finds in memory.
+func (t *Tensor) stored() *Tensor {
+	y := t.now().another()
+	y.lazy = min(y.lazy, isLeader)
+	return y
 }
 
 // chainLength returns how many operations are put off for t: 0 if its elements are enqueued, and more than a command
@@ -207,6 +212,30 @@ func (t *Tensor) chainLength() int {
 		return op.MaxChain + 1
 	}
 	return c.n
+}
+
+// isWorthStoring reports whether t waits, and so many results need it, each in a command of its own, that it had better
+// be computed once before. In units of an operation on elements in the innermost cache, to read an element takes 2, and
+// to store one for a later command and read it there takes 3 for each command: that is from gradients by two operands, of
+// 131072 float32 in the last cache (one core, Zen 4). Where memory is slower than that, both sides grow alike.
+func (t *Tensor) isWorthStoring(uses int) bool {
+	w := t.waiter()
+	if w == nil || uses < 2 {
+		return false
+	}
+	lazies.mu.Lock()
+	defer lazies.mu.Unlock()
+	var c chain
+	if !w.isWaiting() || c.add(w) < 0 {
+		return false
+	}
+	cost := c.n
+	for _, x := range c.in[:c.inputs] {
+		if x.size == t.size { // else it is broadcast, and in a cache
+			cost += 2
+		}
+	}
+	return (uses-1)*cost > 3*uses
 }
 
 func (w *waiter) isWaiting() bool { return w.state == isPutOff || w.state == isBeingEnqueued }

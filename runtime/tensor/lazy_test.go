@@ -93,6 +93,7 @@ func newLazyProgram(r *rand.Rand) *lazyProgram {
 		return ts
 	}
 	defs := elementwiseMethods()
+	scaling := slices.DeleteFunc(slices.Clone(defs), func(d *op.Def) bool { return d.Scalars == 0 })
 	dead := map[int]bool{}
 	for range 3 + r.IntN(25) {
 		alive := func(ok func(kind) bool) int {
@@ -159,6 +160,9 @@ func newLazyProgram(r *rand.Rand) *lazyProgram {
 			out = kind{kinds[x].dt, shape}
 		default:
 			d := defs[r.IntN(len(defs))]
+			if r.IntN(3) == 0 {
+				d = scaling[r.IntN(len(scaling))] // so that there are commands with many constants
+			}
 			x := alive(func(k kind) bool { return d.Types.Has(k.dt) })
 			if x < 0 {
 				continue
@@ -288,11 +292,21 @@ func (p *lazyProgram) run(on device.Device, lazy bool) (results [][]float64) {
 func TestLazyHasTheBitsOfEager(t *testing.T) {
 	defer tensor.SetLazyFrom(0)()
 	r := newRand(t)
+	var reached [len(lazyForms)]int
 	everywhere(t, func(t *testing.T, on device.Device) {
 		for range 150 {
 			seed := r.Uint64()
 			p := newLazyProgram(rand.New(rand.NewPCG(seed, 0)))
-			want, got := p.run(on, false), p.run(on, true)
+			want := p.run(on, false)
+			stop := tensor.CurrentEngine().Record(func(e engine.Event) {
+				for i, f := range lazyForms {
+					if strings.Contains(e.Op, "+") && f.has(e) {
+						reached[i]++
+					}
+				}
+			})
+			got := p.run(on, true)
+			stop()
 			for i := range want {
 				same := len(got) == len(want) && slices.EqualFunc(got[i], want[i], func(x, y float64) bool {
 					return math.Float64bits(x) == math.Float64bits(y) || math.IsNaN(x) && math.IsNaN(y)
@@ -304,13 +318,37 @@ func TestLazyHasTheBitsOfEager(t *testing.T) {
 		}
 		tensor.CurrentEngine().WaitAll(t.Context()) // integers were divided by zero, which is as it should be
 	})
+	for i, f := range lazyForms {
+		if t.Logf("%d commands with %s", reached[i], f.name); reached[i] < 20 {
+			t.Errorf("%d commands with %s are too few", reached[i], f.name)
+		}
+	}
 }
+
+// lazyForms are commands that random programs must reach, even in few modes of the engine.
+var lazyForms = [...]struct {
+	name string
+	has  func(engine.Event) bool
+}{
+	{"more operands than a command has places for", func(e engine.Event) bool { return len(e.Operands) > device.MaxOperands }},
+	{"all operands that a command can have", func(e engine.Event) bool { return len(e.Operands) == 1+device.MaxInputs }},
+	{"more constants than a command has places for", func(e engine.Event) bool { return strings.Count(e.Op, "Scalar") > 2 }},
+	{"a sum of many operands", func(e engine.Event) bool { return isLazySum(e) && len(e.Operands) > device.MaxOperands }},
+	{"a sum with a constant", func(e engine.Event) bool { return isLazySum(e) && strings.Contains(e.Op, "Scalar") }},
+}
+
+func isLazySum(e engine.Event) bool { return strings.HasSuffix(e.Op, "+Sum") }
 
 // TestLazyChainIsOneCommand: a chain is enqueued as one operation when it is needed and not before, and a value in
 // between takes no memory.
 func TestLazyChainIsOneCommand(t *testing.T) {
 	defer tensor.SetLazyFrom(0)()
-	x, b := tensor.Ones(100, 100), tensor.Ones(100)
+	x, b, cube := tensor.Ones(100, 100), tensor.Ones(100), tensor.Ones(10, 10, 10, 10, 1)
+	var many []*tensor.Tensor
+	for range 7 {
+		many = append(many, tensor.Ones(100, 100))
+	}
+	times := func(name string, n int) string { return strings.Repeat(name+"+", n-1) + name }
 	names := func(f func()) string {
 		var list []string
 		stop := tensor.CurrentEngine().Record(func(e engine.Event) { list = append(list, e.Op) })
@@ -328,13 +366,54 @@ func TestLazyChainIsOneCommand(t *testing.T) {
 		{"Neg Exp", func() { x.Lazy().Neg().Eager().Exp() }},
 		{"Neg+Exp+Add", func() { h := x.Lazy().Neg(); h.Exp().Add(h).Eager() }},
 		{"Neg+Exp MatMul", func() { x.Lazy().Neg().Exp().MatMul(x) }},
-		{"MulScalar+AddScalar DivScalar", func() { x.Lazy().MulScalar(2).AddScalar(1).DivScalar(3).Eager() }},
-		{"Neg Neg Mul+Mul Mul", func() { x.Lazy().Mul(b).Mul(b.Neg()).Mul(x.Neg()).Eager() }},
+		{"MulScalar+AddScalar+DivScalar", func() { x.Lazy().MulScalar(2).AddScalar(1).DivScalar(3).Eager() }},
+		{times("AddScalar", 8) + " AddScalar", func() {
+			y := x.Lazy()
+			for range 9 {
+				y = y.AddScalar(1)
+			}
+			y.Eager()
+		}},
+		{"Neg Neg Mul+Mul+Mul", func() { x.Lazy().Mul(b).Mul(b.Neg()).Mul(x.Neg()).Eager() }},
+		{times("Add", 6) + " Add", func() {
+			y := x.Lazy()
+			for i := range 7 {
+				y = y.Add(many[i])
+			}
+			y.Eager()
+		}},
+		{times("Add", 5) + "+Sum", func() {
+			y := x.Lazy()
+			for i := range 5 {
+				y = y.Add(many[i])
+			}
+			y.Sum()
+		}},
+		{times("Add", 2) + "+Sum", func() { cube.Lazy().Add(cube).Add(cube).Sum() }},
+		{times("Add", 5) + " Sum", func() { // a fold of so many operands has few axes
+			y := cube.Lazy()
+			for i := range 5 {
+				y = y.Add(many[i].Reshape(10, 10, 10, 10, 1))
+			}
+			y.Sum()
+		}},
 		{"Neg+Exp+Sum", func() { x.Lazy().Neg().Exp().Sum() }},
 		{"Sub+Square+Sum", func() { x.Lazy().Sub(b).Square().Sum(1) }},
 		{"Sub+Square Sum", func() { x.Lazy().Sub(b).Square().Sum(0) }},
-		{"Sub+MulScalar Sum", func() { x.Lazy().Sub(b).MulScalar(2).Sum() }},
+		{"Sub+MulScalar+Sum", func() { x.Lazy().Sub(b).MulScalar(2).Sum() }},
 		{"Exp Add", func() { b.Lazy().Exp().Add(x).Eager() }},
+		{"Mul+Tanh Mul+Exp AddScalar+Sum Fill Exp'0+Mul'0+Tanh'0+Mul'0", func() {
+			w := x.Track()
+			tensor.Grad(w.Lazy().Mul(b).Tanh().Mul(many[0]).Exp().AddScalar(1).Sum(), w)
+		}},
+		{"Mul+Sum Fill Mul'1 Mul'0", func() { // to compute what both gradients need would take longer than to read it
+			w, v := x.Track(), many[0].Track()
+			tensor.Grad(w.Lazy().Mul(v).Sum(), w, v)
+		}},
+		{"Mul+Mul+Square+Sum Fill Mul+Mul+Square'0+Mul'0 Mul'1 Mul'0", func() {
+			w, v := x.Track(), many[0].Track()
+			tensor.Grad(w.Lazy().Mul(v).Mul(many[1]).Square().Sum(), w, v)
+		}},
 		{"GtScalar+Where", func() { tensor.Where(x.Lazy().GtScalar(0), x, b).Eager() }},
 	} {
 		if got := names(c.f); got != c.want {

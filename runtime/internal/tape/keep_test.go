@@ -59,7 +59,7 @@ func (b *boxes) Zeros(op.Value) op.Value { panic("nor zeros") }
 func (b *boxes) Hold(v op.Value)         { b.use(v).users++ }
 func (b *boxes) LetGo(v op.Value)        { b.use(v).users-- }
 
-func (b *boxes) Like(lazy bool, v op.Value) op.Value {
+func (b *boxes) Like(lazy bool, _ int, v op.Value) op.Value {
 	if !lazy {
 		return v
 	}

@@ -63,8 +63,8 @@ type Builder interface {
 	// of v, whether it was built since or not. v may be nil.
 	Settle(v op.Value)
 	// Like returns v so that operations on it are lazy or not, and lets go of v as it was: the gradient of what was
-	// computed in a chain is computed in a chain.
-	Like(lazy bool, v op.Value) op.Value
+	// computed in a chain is computed in a chain. uses is how many gradients are built from v.
+	Like(lazy bool, uses int, v op.Value) op.Value
 }
 
 // Record returns the Node of the result of c. The Node holds those operands, and the result, whose
@@ -204,7 +204,13 @@ func (g Graph) pull(b Builder, seed op.Value, kept map[*Node]bool, release bool)
 	for _, n := range slices.Backward(g.nodes) {
 		grad := grads[n]
 		if grad != nil {
-			grad = b.Like(n.call.Lazy, grad)
+			uses := 0
+			for _, p := range n.parents {
+				if p != nil {
+					uses++
+				}
+			}
+			grad = b.Like(n.call.Lazy, uses, grad)
 			grads[n] = grad
 		}
 		if l, ok := n.leaf.(Eager); ok && release {

@@ -41,7 +41,7 @@ func (b *numbers) Hold(op.Value)   {}
 func (b *numbers) LetGo(op.Value)  {}
 func (b *numbers) Settle(op.Value) {}
 
-func (b *numbers) Like(_ bool, v op.Value) op.Value { return v }
+func (b *numbers) Like(_ bool, _ int, v op.Value) op.Value { return v }
 
 // A tracked is a number with its origin.
 type tracked struct {
