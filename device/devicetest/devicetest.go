@@ -61,6 +61,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"Reduce", testReduce, values},
 		{"ReduceTree", testReduceTree, values},
 		{"ReduceOf", testReduceOf, values},
+		{"Wide", testWide, values},
 		{"MatMul", testMatMul, values},
 		{"MatMulOrder", testMatMulOrder, values},
 		{"ArgReduce", testArgReduce, values},

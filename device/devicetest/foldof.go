@@ -77,23 +77,24 @@ func reduceOf[T number](s *suite) {
 	}
 }
 
-// over makes operand i of a Reduce command, and returns its elements for each result.
+// over makes operand i of a Map or Reduce command, the first that it has not yet, and returns its elements for each result.
 func over[T device.Element](s *suite, c *device.Command, i int, values func(*suite, int) []T) (elements [][]T) {
 	shape, kept := c.Args.Shape, c.Args.Kept
 	strides, span := s.view(shape)
+	given, off := strides, s.rnd.IntN(5)
 	if s.rnd.IntN(3) == 0 {
-		strides, span = shape.Strides(), shape.Size()
-		c.Args.Strides[i] = nil
-	} else {
-		c.Args.Strides[i] = strides
+		given, strides, span = nil, shape.Strides(), shape.Size()
 	}
-	c.Off[i] = s.rnd.IntN(5)
-	data := values(s, c.Off[i]+span)
-	c.Buf[i] = put(s, data)
+	data := values(s, off+span)
+	if i < device.MaxOperands {
+		c.Buf[i], c.Off[i], c.Args.Strides[i] = put(s, data), off, given
+	} else {
+		c.Args.Parts = append(c.Args.Parts, device.Part{Buf: put(s, data), Off: off, Strides: given})
+	}
 	walk(shape[:kept], func(outer []int) {
 		var x []T
 		walk(shape[kept:], func(inner []int) {
-			x = append(x, data[c.Off[i]+at(outer, strides[:kept])+at(inner, strides[kept:])])
+			x = append(x, data[off+at(outer, strides[:kept])+at(inner, strides[kept:])])
 		})
 		elements = append(elements, x)
 	})

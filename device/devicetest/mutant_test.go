@@ -54,6 +54,25 @@ var mutants = []mutant{
 			}
 		}
 	})},
+	{"the fifth operand taken for the fourth", "Wide", onCPU(func(c *device.Command, run func(*device.Command)) {
+		changed := *c
+		if c.Kernel.Code == device.Map && c.Args != nil && len(c.Args.Parts) > 0 {
+			args := *c.Args
+			args.Parts = slices.Clone(args.Parts)
+			args.Parts[0] = device.Part{Buf: c.Buf[3], Off: c.Off[3], Strides: args.Strides[3]}
+			changed.Args = &args
+		}
+		run(&changed)
+	})},
+	{"the third immediate is the second", "Wide", onCPU(func(c *device.Command, run func(*device.Command)) {
+		changed := *c
+		if c.Kernel.Code == device.Reduce && len(c.Args.Imm) > 0 {
+			args := *c.Args
+			args.Imm = append([]uint64{c.Imm[1]}, args.Imm[1:]...)
+			changed.Args = &args
+		}
+		run(&changed)
+	})},
 	{"bfloat16 cut off instead of rounded", "Storage", onCPU(func(c *device.Command, run func(*device.Command)) {
 		run(c)
 		if c.Kernel.Code == device.Map && c.Kernel.Out == device.BFloat16 && len(c.Kernel.In) == 1 && c.Kernel.In[0] == device.Float32 && c.Args == nil {

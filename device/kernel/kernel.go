@@ -248,12 +248,12 @@ func (e *Expr) Key() string {
 	return b.String()
 }
 
-// String is e for people, in the notation of C with x, y, z for the operands:
+// String is e for people, in the notation of C with x, y, z, u, v, w, t for the operands:
 // "tanh(x) * y". Shared subexpressions are written out at each use.
 func (e *Expr) String() string {
 	switch e.kind {
 	case Operand:
-		return string("xyz"[e.Index()])
+		return string("xyzuvwt"[e.Index()])
 	case Immediate:
 		return fmt.Sprintf("imm%d", e.Index())
 	case Constant:

@@ -84,8 +84,8 @@ func TestImpossibleExpressionsPanic(t *testing.T) {
 		"where is not defined for bool, int64, float32":  func() { Where(b, n, x) },
 		"add takes 2 operands, not 1":                    func() { Apply(PrimAdd, x) },
 		"use Cast":                                       func() { Apply(PrimCast, x) },
-		"operand 3":                                      func() { Arg(3, f32) },
-		"immediate 2":                                    func() { Imm(2, f32) },
+		"operand 7":                                      func() { Arg(7, f32) },
+		"immediate 8":                                    func() { Imm(8, f32) },
 	} {
 		func() {
 			defer func() {
