@@ -517,3 +517,57 @@ func TestTiles(t *testing.T) {
 		}
 	}
 }
+
+// TestArgumentsFit: the arguments of kernels with as many operands, immediates and axes as there can be fit into the 1024
+// bytes that every device has room for.
+func TestArgumentsFit(t *testing.T) {
+	e := kernel.Arg(0, device.Int64)
+	for i := 1; i < device.MaxInputs; i++ {
+		e = kernel.Div(e, kernel.Arg(i, device.Int64)) // which may fail, so that there is an argument for that
+	}
+	for i := range device.MaxImms {
+		e = kernel.Add(e, kernel.Imm(i, device.Int64))
+	}
+	types := slices.Repeat([]device.DType{device.Int64}, device.MaxInputs)
+	// command has axes that can't be merged.
+	command := func(k *device.Kernel, kept, folded int) *device.Command {
+		rank := kept + folded
+		c := &device.Command{Kernel: k, N: 1 << kept, Args: &device.Args{Kept: kept, Imm: make([]uint64, device.MaxImms)}}
+		strides := make([]int, rank)
+		for axis := range rank {
+			c.Args.Shape = append(c.Args.Shape, 2)
+			strides[axis] = axis * axis
+		}
+		for i := range len(k.In) + 1 {
+			if buf := device.HostBuffer(1 << 20); i < device.MaxOperands {
+				c.Buf[i], c.Args.Strides[i] = buf, strides
+			} else {
+				c.Args.Parts = append(c.Args.Parts, device.Part{Buf: buf, Strides: strides})
+			}
+		}
+		return c
+	}
+	few := kernel.Add(kernel.Arg(0, device.Int64), kernel.Imm(device.MaxImms-1, device.Int64))
+	for i := 1; i < device.MaxOperands-1; i++ {
+		few = kernel.Div(few, kernel.Arg(i, device.Int64))
+	}
+	fold := func(e *kernel.Expr, in int) *device.Kernel {
+		return device.NewKernel("fold", device.Reduce, kernel.FoldOf{By: kernel.ReduceSum, Expr: e}, device.Int64, types[:in]...)
+	}
+	for name, c := range map[string]*device.Command{
+		"map":            command(device.NewKernel("map", device.Map, e, device.Int64, types...), 12, 0),
+		"fold":           command(fold(e, device.MaxInputs), 0, device.MaxWideAxes),
+		"fold with rows": command(fold(e, device.MaxInputs), 2, device.MaxWideAxes-2),
+		"narrow fold":    command(fold(few, device.MaxOperands-1), 12, 12),
+	} {
+		l := clc.Lowering{Limits: clc.Limits{FP64: true, GroupSize: 256, LocalBytes: 32 << 10, Units: 1}}
+		if err := l.Lower(c, &clc.Place{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, launch := range l.Launches {
+			if bytes := 8 * (len(launch.Args) + len(launch.Params)); bytes > 1024 {
+				t.Errorf("the arguments of a %s have %d bytes", name, bytes)
+			}
+		}
+	}
+}
