@@ -24,10 +24,10 @@ const (
 	// Reduce folds the trailing axes of In[0] by Kernel.Body, a reducer (package device/kernel). If
 	// Kernel.Body is a kernel.FoldOf, Reduce folds the values of its expression of all inputs
 	// instead; each input has strides of its own, and what Map says of further inputs and immediates
-	// holds here, too. With Args.Parts, Args.Shape has at most [MaxWideAxes] axes. Args.Shape is the input's shape with the kept axes
-	// first, and Args.Kept is how many these are. Args.Strides[1] are the input's strides in that
-	// order. The output is contiguous over the kept axes. The order of combination depends on the
-	// reduced length alone.
+	// holds here, too. With Args.Parts, Args.Shape has at most [MaxWideAxes] axes. Args.Shape is the
+	// input's shape with the kept axes first, and Args.Kept is how many these are. Args.Strides[1] are
+	// the input's strides in that order. The output is contiguous over the kept axes. The order of
+	// combination depends on the reduced length alone.
 	Reduce
 	// ArgReduce finds the greatest or the least element along the trailing axes of In[0];
 	// Kernel.Body is the reducer max or min. The result is an int64 index into these axes, in
@@ -166,8 +166,8 @@ func (c Code) String() string {
 // MaxOperands is how many buffers a Command holds in place: the output and up to three inputs.
 const MaxOperands = 4
 
-// Limits of what a Map, or a Reduce of a kernel.FoldOf, takes from memory. OpenCL guarantees 1024 bytes for the arguments
-// of a kernel, and they are what fits.
+// Limits of what a Map, or a Reduce of a kernel.FoldOf, takes. OpenCL guarantees 1024 bytes for the arguments of a
+// kernel, and that is what fits.
 const (
 	MaxInputs   = 7
 	MaxImms     = 8

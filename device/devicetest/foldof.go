@@ -77,7 +77,8 @@ func reduceOf[T number](s *suite) {
 	}
 }
 
-// over makes operand i of a Map or Reduce command, the first that it has not yet, and returns its elements for each result.
+// over makes operand i of a Map or Reduce command, the first that it has not yet. It returns the elements for each
+// result.
 func over[T device.Element](s *suite, c *device.Command, i int, values func(*suite, int) []T) (elements [][]T) {
 	shape, kept := c.Args.Shape, c.Args.Kept
 	strides, span := s.view(shape)

@@ -52,7 +52,8 @@ const (
 // elements. It belongs to the scopes of its operands until then, see [device.WithContext].
 //
 // The gradient of a chain is a chain. It computes once more what it needs of the results, but for those of exp, tanh
-// and other functions: where there will be a gradient, these end a part of the chain and stay in memory.
+// and other functions: where there will be a gradient, these end a part of the chain and stay in memory. So does a
+// gradient that several others are made of, if that takes less time.
 //
 // Lazy does nothing to a tensor of less than 4096 elements: to put an operation off costs more than it saves then. (In
 // the engine's mode shuffle, which is for tests, every tensor can be lazy.)
@@ -214,10 +215,10 @@ func (t *Tensor) chainLength() int {
 	return c.n
 }
 
-// isWorthStoring reports whether t waits, and so many results need it, each in a command of its own, that it had better
-// be computed once before. In units of an operation on elements in the innermost cache, to read an element takes 2, and
-// to store one for a later command and read it there takes 3 for each command: that is from gradients by two operands, of
-// 131072 float32 in the last cache (one core, Zen 4). Where memory is slower than that, both sides grow alike.
+// isWorthStoring reports whether t waits, and so many results need it, each in a command of its own, that it had
+// better be computed once before. In units of an operation on elements in the innermost cache, to read an element takes
+// 2, and to store one for a later command and read it there takes 3 for each command. That was measured with gradients
+// by two operands, of 131072 float32 in the last cache (one core, Zen 4).
 func (t *Tensor) isWorthStoring(uses int) bool {
 	w := t.waiter()
 	if w == nil || uses < 2 {

@@ -518,8 +518,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestArgumentsFit: the arguments of kernels with as many operands, immediates and axes as there can be fit into the 1024
-// bytes that every device has room for.
+// TestArgumentsFit: the arguments of kernels with as many operands, immediates and axes as there can be fit into the
+// 1024 bytes that every device has room for.
 func TestArgumentsFit(t *testing.T) {
 	e := kernel.Arg(0, device.Int64)
 	for i := 1; i < device.MaxInputs; i++ {
