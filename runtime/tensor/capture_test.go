@@ -58,6 +58,13 @@ func TestCapture(t *testing.T) {
 				return []*Tensor{y, loss, y.MulScalar(2)}
 			}
 		}},
+		{"lazy, of many operands and constants", 1, func() func(in ...*Tensor) []*Tensor {
+			return func(in ...*Tensor) []*Tensor {
+				h := in[0].Neg()
+				y := h.leader().AddScalar(1).Mul(in[1]).MulScalar(2).Sub(in[0].Exp()).DivScalar(3).Add(in[1].Abs()).Mul(h.Slice(0, 0, 1))
+				return []*Tensor{y.eager(), y.Sum()}
+			}
+		}},
 		{"products and views", 1, func() func(in ...*Tensor) []*Tensor {
 			return func(in ...*Tensor) []*Tensor {
 				y := in[0].MatMul(in[1].Transpose()).Softmax(-1)
