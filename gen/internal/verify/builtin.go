@@ -79,16 +79,19 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		f.change(f.typeOf(e.Args[0]), by)
 		return f.ts.of("len", from)
 	case "clear":
-		if l, ok := f.expr(e.Args[0]).(*list); ok {
-			if f.own(l.mem); l.from != nil {
-				f.stop(e, "clears a part of a slice")
-			}
-			l.mem.content = f.ts.of("zeros")
-			l.mem.parts = nil
+		x := f.expr(e.Args[0])
+		l, ok := x.(*list)
+		if !ok {
+			f.change(f.typeOf(e.Args[0]), f.ts.of("cleared", f.term(x)))
 			return nil
 		}
-		t := f.typeOf(e.Args[0])
-		f.change(t, f.ts.of("cleared", f.term(f.expr(e.Args[0]))))
+		f.own(l.mem)
+		if n, known := l.len.asInt(); l.isMap || known && l.from == nil && l.mem.isWithin(n) {
+			l.mem.content, l.mem.parts = f.ts.of("zeros"), nil
+			return nil
+		}
+		l.mem.flatten(f.run)
+		l.mem.content = f.ts.of("cleared", l.mem.content, l.at(f.ts, f.ts.int(0)), l.len)
 		return nil
 	}
 	f.stop(e, "calls "+name)

@@ -500,7 +500,7 @@ func (f *frame) either(args []value) {
 			continue
 		}
 		for _, operand := range other.args {
-			if operand.op == "select" && f.p.api.IsTensor(p.cell.typ) { // nobody else may read it
+			if f.held[operand] && f.p.api.IsTensor(p.cell.typ) { // nobody else may read it
 				f.run.raised = append(f.run.raised, f.ts.of(unread, operand))
 			}
 		}

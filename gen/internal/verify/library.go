@@ -25,9 +25,12 @@ func (f *frame) library(fn *types.Func, known *known, recv value, args []value, 
 	if name == method+"Lazy" || name == method+"Eager" { // the same elements, at another time
 		return ts[0]
 	}
-	for i, t := range ts { // RowAt(i) is Row(int(i.ItemInt()))
-		if isLate && i > 0 && i <= fn.Signature().Params().Len() && tensorapi.Ours().IsTensor(fn.Signature().Params().At(i-1).Type()) && takesIndex(known.name) {
-			ts[i] = f.ts.of(itemInt, t)
+	for i, t := range ts {
+		if t.op == "select" && f.isTensor(fn.Signature(), i) {
+			f.held[t] = true
+		}
+		if isLate && i > 0 && f.isTensor(fn.Signature(), i) && takesIndex(known.name) {
+			ts[i] = f.ts.of(itemInt, t) // RowAt(i) is Row(int(i.ItemInt()))
 		}
 	}
 	usesCells := known.usesCells && api.Kind != tensorapi.Pure && api.Kind != tensorapi.Output
@@ -105,6 +108,16 @@ func (f *frame) library(fn *types.Func, known *known, recv value, args []value, 
 	}
 	f.stop(e, "calls "+fn.FullName())
 	return nil
+}
+
+// isTensor reports whether the i-th operand of a function, the receiver included, is a tensor.
+func (f *frame) isTensor(sig *types.Signature, i int) bool {
+	if sig.Recv() != nil {
+		if i--; i < 0 {
+			return f.p.api.IsTensor(sig.Recv().Type())
+		}
+	}
+	return i < sig.Params().Len() && f.p.api.IsTensor(sig.Params().At(i).Type())
 }
 
 const (

@@ -40,6 +40,7 @@ type run struct {
 	hasFailed bool             // the failure was noticed
 	raised    []*term          // what may have failed, in order
 	late      map[*term]bool   // tensors that are numbers of the device
+	held      map[*term]bool   // what memory holds that operations take for tensors
 	news      map[*term]int    // objects that got an address, by what they held then
 
 	panicking    *raise // the panic that deferred functions run for

@@ -165,6 +165,17 @@ func (m *memory) flatten(r *run) {
 	m.content, m.parts = m.whole(r), nil
 }
 
+// isWithin reports whether all elements of m that are known not to be zero are among the first n.
+func (m *memory) isWithin(n int) bool {
+	t := m.content
+	for ; t.op == "store"; t = t.args[0] {
+		if i, known := t.args[1].args[1].asInt(); !known || i >= n {
+			return false
+		}
+	}
+	return t.op == "zeros" || t.op == "list" && len(t.args) <= n
+}
+
 // whole is the content of m as a term.
 func (m *memory) whole(r *run) *term {
 	t := m.content

@@ -346,7 +346,7 @@ type outcome struct {
 // execute runs fn. Nothing is known of its parameters. It notes which statements it covers, but for those in known.
 func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, fail []*term, known map[ast.Stmt]bool) (o *outcome) {
 	r := &run{p: p, ts: ts, choices: shared, when: when, same: make(map[string]value), memory: make(map[string]*term), cross: make(map[string]*term),
-		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), late: make(map[*term]bool), known: known, covered: make(map[ast.Stmt]bool)}
+		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), late: make(map[*term]bool), held: make(map[*term]bool), known: known, covered: make(map[ast.Stmt]bool)}
 	if len(fail) > 0 {
 		r.fails, r.also = fail[0], fail[len(fail)-1]
 	}

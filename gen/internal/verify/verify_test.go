@@ -246,6 +246,56 @@ var pairs = []struct {
 		}
 		later.Flush(); return w, 0`},
 }, {
+	name:     "choices with numbers that memory holds",
+	original: `for i, x := range xs { v := x.Sum().Item(); if v > 0 { w = w.Neg().AddScalar(tols[0]) }; fmt.Fprintln(out, i, w.Sum().Item()) }; return w, 0`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { w = w.Neg().AddScalar(tols[0]) }, nil, &w)
+			wAt := later.Read(w.Sum()); later.Do(func() { fmt.Fprintln(out, i, wAt.Item()) })
+		}
+		later.Flush(); return w, 0`},
+	wrong: map[string]string{"another number": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { w = w.Neg().AddScalar(tols[1]) }, nil, &w)
+			wAt := later.Read(w.Sum()); later.Do(func() { fmt.Fprintln(out, i, wAt.Item()) })
+		}
+		later.Flush(); return w, 0`},
+}, {
+	name:     "choices with tensors that memory holds",
+	original: `for i, x := range xs { v := x.Sum().Item(); if v > 0 { w = w.Neg().Add(m.w) }; fmt.Fprintln(out, i, w.Sum().Item()) }; return w, 0`,
+	wrong: map[string]string{"not looked at": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { w = w.Neg().Add(m.w) }, nil, &w)
+			wAt := later.Read(w.Sum()); later.Do(func() { fmt.Fprintln(out, i, wAt.Item()) })
+		}
+		later.Flush(); return w, 0`},
+}, {
+	name:     "choices with tensors of a list",
+	original: `ys := append([]*tensor.Tensor(nil), xs...); for i, x := range xs { v := x.Sum().Item(); if v > 0 { w = w.Add(ys[i]) }; fmt.Fprintln(out, i, w.Sum().Item()) }; return w, 0`,
+	wrong: map[string]string{"not looked at": `ys := append([]*tensor.Tensor(nil), xs...); later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { w = w.Add(ys[i]) }, nil, &w)
+			wAt := later.Read(w.Sum()); later.Do(func() { fmt.Fprintln(out, i, wAt.Item()) })
+		}
+		later.Flush(); return w, 0`},
+}, {
+	name:     "parts of a list that are cleared",
+	original: `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts[:len(xs)]); clear(us[:2]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
+	right:    []string{`ts := append([]float64(nil), tols...); us := []float64{1, tol, 3}; part := ts[:len(xs)]; clear(us[:2]); clear(part); fmt.Fprintln(out, ts, us); return w, ts[0]`},
+	wrong: map[string]string{
+		"all":               `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts); clear(us[:2]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
+		"more":              `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts[:len(rates)]); clear(us[:2]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
+		"the end":           `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts[len(xs):]); clear(us[:2]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
+		"two for one":       `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts[:2]); clear(us[:2]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
+		"all that is known": `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts[:len(xs)]); clear(us); fmt.Fprintln(out, ts, us); return w, ts[0]`,
+		"the known end":     `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts[:len(xs)]); clear(us[1:]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
+		"nothing":           `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(us[:2]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
+	},
+}, {
 	name:     "one rounding",
 	original: `s := 0.0; for _, x := range xs { a := x.Sum().Item(); s = a*tol + 1; w = w.MulScalar(s) }; return w, 0`,
 	wrong: map[string]string{"two": `later := asyncrt.NewLater[struct{}](9); defer later.Close(); s := asyncrt.Const(0.0)

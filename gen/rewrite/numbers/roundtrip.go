@@ -245,6 +245,9 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 			if !slices.Contains(r.f.Decl.Type.Params.List, s) && r.returnsByName() {
 				return cannot(s.Pos(), "returns "+v.Name()+" by its name")
 			}
+			if r.f.Visible(v) {
+				return cannot(s.Pos(), "returns what "+v.Name()+" holds if a deferred call recovers from a panic")
+			}
 			continue
 		default:
 			return cannot(s.Pos(), "sets "+v.Name()+" in a way that numbers have no form of")
