@@ -78,7 +78,7 @@ func Form(f *plan.Function) (*plan.Function, []plan.Remark) {
 		return nil, nil
 	}
 	g, err := f.Restate(edits)
-	if err != nil {
+	if err != nil { // f is a method of a generic type
 		return nil, nil
 	}
 	return g, made
@@ -193,11 +193,14 @@ func (w *finder) gather(c *chain, call *ast.CallExpr) {
 	}
 }
 
-// isOperation reports whether call is an elementwise operation, of a tensor itself and not of what embeds one.
+// isOperation reports whether call is an elementwise operation, of a tensor itself and not of what embeds one. Method
+// expressions have no operand on the left that could be made lazy.
 func (w *finder) isOperation(call *ast.CallExpr) bool {
 	api, ok := w.called(call)
-	if s, is := call.Fun.(*ast.SelectorExpr); is && w.f.Info.Selections[s] != nil {
-		ok = ok && w.f.Analysis.API.IsTensor(w.f.Info.TypeOf(s.X))
+	if s, is := call.Fun.(*ast.SelectorExpr); is {
+		if sel := w.f.Info.Selections[s]; sel != nil {
+			ok = ok && sel.Kind() == types.MethodVal && w.f.Analysis.API.IsTensor(sel.Recv())
+		}
 	}
 	return ok && api.IsElementwise()
 }

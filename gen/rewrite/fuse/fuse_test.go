@@ -33,6 +33,7 @@ var loops = []struct {
 	{name: "in a literal", loop: `f := func() *tensor.Tensor { return x.Neg().Exp().Sqrt() }; w = f()`},
 	{name: "deferred", loop: `defer x.Neg().Exp().Sqrt()`},
 	{name: "of what embeds a tensor", loop: `e := struct{ *tensor.Tensor }{x}; w = e.Neg().Abs().Sqrt()`},
+	{name: "a method expression", loop: `w = (*tensor.Tensor).Neg(x).Exp().Sqrt(); w = w.Sub(x).Abs().Sqrt()`, fused: `w = (*tensor.Tensor).Neg(x).Exp().Sqrt(); w = w.Lazy().Sub(x).Abs().Sqrt().Eager()`, made: 1},
 	{name: "lazy already", loop: `w = w.Lazy().Sub(x).Abs().Eager()`},
 }
 
