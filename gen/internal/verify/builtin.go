@@ -72,6 +72,7 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		from, more := f.term(source), f.reach(source, f.typeOf(e.Args[1]))
 		if l, ok := to.(*list); ok {
 			f.own(l.mem)
+			l.mem.flatten(f.run)
 			l.mem.content = f.ts.of("copied", append([]*term{l.mem.content, l.at(f.ts, f.ts.int(0)), l.len, from}, more...)...)
 			return f.ts.of("len", from)
 		}

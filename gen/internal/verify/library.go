@@ -341,7 +341,7 @@ func (f *frame) standard(fact *facts.Entry, fn *types.Func, name string, recv va
 			if s.Has(facts.Changes | facts.State | facts.Fills) {
 				changes = append(changes, func(by *term) {
 					f.own(v.mem)
-					v.mem.content = f.ts.of("after", by)
+					v.mem.content, v.mem.parts = f.ts.of("after", by), nil
 				})
 			}
 		case *closure:

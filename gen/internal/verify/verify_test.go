@@ -296,6 +296,11 @@ var pairs = []struct {
 		"nothing":           `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(us[:2]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
 	},
 }, {
+	name:     "lists that others are copied over",
+	original: `ys := [][]float64{{1}, {2}}; copy(ys, make([][]float64, len(xs))); fmt.Fprintln(out, len(ys[0])); return w, 0`,
+	right:    []string{`ys, n := [][]float64{{1}, {2}}, len(xs); copy(ys[:2], make([][]float64, n)); fmt.Fprintln(out, len(ys[0])); return w, 0`},
+	wrong:    map[string]string{"not copied": `ys := [][]float64{{1}, {2}}; fmt.Fprintln(out, len(ys[0])); return w, 0`},
+}, {
 	name:     "one rounding",
 	original: `s := 0.0; for _, x := range xs { a := x.Sum().Item(); s = a*tol + 1; w = w.MulScalar(s) }; return w, 0`,
 	wrong: map[string]string{"two": `later := asyncrt.NewLater[struct{}](9); defer later.Close(); s := asyncrt.Const(0.0)
