@@ -297,9 +297,9 @@ var pairs = []struct {
 	},
 }, {
 	name:     "lists that others are copied over",
-	original: `ys := [][]float64{{1}, {2}}; copy(ys, make([][]float64, len(xs))); fmt.Fprintln(out, len(ys[0])); return w, 0`,
-	right:    []string{`ys, n := [][]float64{{1}, {2}}, len(xs); copy(ys[:2], make([][]float64, n)); fmt.Fprintln(out, len(ys[0])); return w, 0`},
-	wrong:    map[string]string{"not copied": `ys := [][]float64{{1}, {2}}; fmt.Fprintln(out, len(ys[0])); return w, 0`},
+	original: `ys, zs := [][]float64{{1}, {2}}, make([][]float64, len(xs)); copy(ys, zs); fmt.Fprintln(out, len(ys[0])); return w, 0`,
+	right:    []string{`ys, zs := [][]float64{{1}, {2}}, make([][]float64, len(xs)); copy(ys[:2], zs); fmt.Fprintln(out, len(ys[0])); return w, 0`},
+	wrong:    map[string]string{"not copied": `ys, zs := [][]float64{{1}, {2}}, make([][]float64, len(xs)); _ = zs; fmt.Fprintln(out, len(ys[0])); return w, 0`},
 }, {
 	name:     "one rounding",
 	original: `s := 0.0; for _, x := range xs { a := x.Sum().Item(); s = a*tol + 1; w = w.MulScalar(s) }; return w, 0`,
