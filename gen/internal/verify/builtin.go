@@ -87,7 +87,7 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 			return nil
 		}
 		f.own(l.mem)
-		if n, known := l.len.asInt(); l.isMap || known && l.from == nil && l.mem.isWithin(n) {
+		if l.isMap || l.from == nil && l.mem.isWithin(l.len) {
 			l.mem.content, l.mem.parts = f.ts.of("zeros"), nil
 			return nil
 		}

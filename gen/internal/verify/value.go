@@ -166,14 +166,14 @@ func (m *memory) flatten(r *run) {
 }
 
 // isWithin reports whether all elements of m that are known not to be zero are among the first n.
-func (m *memory) isWithin(n int) bool {
+func (m *memory) isWithin(n *term) bool {
+	most, ok := n.asInt()
 	t := m.content
-	for ; t.op == "store"; t = t.args[0] {
-		if i, known := t.args[1].args[1].asInt(); !known || i >= n {
-			return false
-		}
+	for ; ok && t.op == "store"; t = t.args[0] {
+		i, known := t.args[1].args[1].asInt()
+		ok = known && i < most
 	}
-	return t.op == "zeros" || t.op == "list" && len(t.args) <= n
+	return ok && (t.op == "zeros" || t.op == "list" && len(t.args) <= most)
 }
 
 // whole is the content of m as a term.

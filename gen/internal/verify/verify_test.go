@@ -264,11 +264,11 @@ var pairs = []struct {
 		later.Flush(); return w, 0`},
 }, {
 	name:     "choices with tensors that memory holds",
-	original: `for i, x := range xs { v := x.Sum().Item(); if v > 0 { w = w.Neg().Add(m.w) }; fmt.Fprintln(out, i, w.Sum().Item()) }; return w, 0`,
-	wrong: map[string]string{"not looked at": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+	original: `y := m.w; for i, x := range xs { v := x.Sum().Item(); if v > 0 { w = w.Neg().Add(y) }; fmt.Fprintln(out, i, w.Sum().Item()) }; return w, 0`,
+	wrong: map[string]string{"not looked at": `y := m.w; later := asyncrt.NewLater[struct{}](9); defer later.Close()
 		for i, x := range xs {
 			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
-			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { w = w.Neg().Add(m.w) }, nil, &w)
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { w = w.Neg().Add(y) }, nil, &w)
 			wAt := later.Read(w.Sum()); later.Do(func() { fmt.Fprintln(out, i, wAt.Item()) })
 		}
 		later.Flush(); return w, 0`},
@@ -294,6 +294,16 @@ var pairs = []struct {
 		"all that is known": `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts[:len(xs)]); clear(us); fmt.Fprintln(out, ts, us); return w, ts[0]`,
 		"the known end":     `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts[:len(xs)]); clear(us[1:]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
 		"nothing":           `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(us[:2]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
+	},
+}, {
+	name:     "maps that are cleared",
+	original: `seen := map[int]float64{1: tol}; for i, x := range xs { v := x.Sum().Item(); seen[i] = v; clear(seen); fmt.Fprintln(out, len(seen), v, seen) }; return w, 0`,
+	right: []string{`seen := map[int]float64{1: tol}; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { at := later.Read(x.Sum()); later.Do(func() { v := at.Item(); seen[i] = v; clear(seen); fmt.Fprintln(out, len(seen), v, seen) }) }
+		later.Flush(); return w, 0`},
+	wrong: map[string]string{
+		"not cleared": `seen := map[int]float64{1: tol}; for i, x := range xs { v := x.Sum().Item(); seen[i] = v; fmt.Fprintln(out, len(seen), v, seen) }; return w, 0`,
+		"too early":   `seen := map[int]float64{1: tol}; for i, x := range xs { v := x.Sum().Item(); clear(seen); seen[i] = v; fmt.Fprintln(out, len(seen), v, seen) }; return w, 0`,
 	},
 }, {
 	name:     "lists that others are copied over",
