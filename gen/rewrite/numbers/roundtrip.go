@@ -242,10 +242,11 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 			if isBool(v.Type()) {
 				return cannot(s.Pos(), "takes or returns "+v.Name()+", which is no number")
 			}
-			if !slices.Contains(r.f.Decl.Type.Params.List, s) && r.returnsByName() {
+			switch {
+			case slices.Contains(r.f.Decl.Type.Params.List, s):
+			case r.returnsByName():
 				return cannot(s.Pos(), "returns "+v.Name()+" by its name")
-			}
-			if r.f.Visible(v) {
+			case r.f.Defers():
 				return cannot(s.Pos(), "returns what "+v.Name()+" holds if a deferred call recovers from a panic")
 			}
 			continue
