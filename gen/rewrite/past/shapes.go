@@ -190,7 +190,8 @@ func (p *shapes) variable(v types.Object) shape {
 		delete(p.shapeOf, v)
 		return p.variable(v) // with what is known now
 	}
-	settles := p.warm() >= 2 && p.comesRound() == 1 // the one that comes round has its last shape before anything runs past an exit
+	// The one that comes round has its last shape before anything runs past an exit.
+	settles := p.warm() >= 2 && p.comesRound() == 1
 	if (s == changing || s == steady && !settles && !p.hasTests()) && p.compare(v) {
 		return p.variable(v)
 	}

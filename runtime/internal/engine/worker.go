@@ -13,8 +13,8 @@ import (
 // waits: two goroutines that pass a chain of small operations to and fro are slower than one.
 const cheapCost = 2000
 
-// A worker executes whatever is ready, and helps with loops of the pool. Its goroutine ends after a while without work, and is started
-// again when it is woken.
+// A worker executes whatever is ready, and helps with loops of the pool. Its goroutine ends after a
+// while without work, and is started again when it is woken.
 type worker struct {
 	f      *flow
 	parker parker
