@@ -2,6 +2,7 @@ package numbers
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -30,6 +31,11 @@ func (r *chooser) arm(of ast.Stmt, list []ast.Stmt, c *choice, needs map[*types.
 		if !ok { // a choice, or an if, in it
 			inner, _ := sides(s)
 			for _, x := range inner {
+				for _, e := range x.when {
+					if why := r.panics(e); why != nil {
+						return why
+					}
+				}
 				if why := r.arm(of, x.body, c, needs); why != nil {
 					return why
 				}
@@ -37,6 +43,9 @@ func (r *chooser) arm(of ast.Stmt, list []ast.Stmt, c *choice, needs map[*types.
 			continue
 		}
 		for i, rhs := range a.Rhs {
+			if why := r.panics(rhs); why != nil {
+				return why
+			}
 			if reads := itemsIn(r.f, rhs); len(reads) > 0 {
 				return &misfit{plan.NoNumber, reads[0].Pos(), "reads " + types.ExprString(reads[0]) + " on one side of a choice", "give the value a name before: v := " + types.ExprString(reads[0])}
 			}
@@ -60,6 +69,33 @@ func (r *chooser) arm(of ast.Stmt, list []ast.Stmt, c *choice, needs map[*types.
 		}
 	}
 	return nil
+}
+
+// panics returns why e, on one side of a choice, may panic in the program itself where that does not come to it, or nil.
+func (r *locals) panics(e ast.Expr) (why *misfit) {
+	isConstant := func(e ast.Expr) bool { return r.f.Info.Types[e].Value != nil }
+	ast.Inspect(e, func(n ast.Node) bool {
+		may := false
+		switch n := n.(type) {
+		case *ast.IndexExpr:
+			_, isSlice := r.f.Info.TypeOf(n.X).Underlying().(*types.Slice)
+			may = isSlice
+		case *ast.SliceExpr, *ast.StarExpr:
+			may = true
+		case *ast.SelectorExpr:
+			sel := r.f.Info.Selections[n]
+			may = sel != nil && sel.Kind() == types.FieldVal && sel.Indirect()
+		case *ast.BinaryExpr:
+			b, isBasic := r.f.Info.TypeOf(n).Underlying().(*types.Basic)
+			may = (n.Op == token.QUO || n.Op == token.REM) && isBasic && b.Info()&types.IsInteger != 0 && !isConstant(n.Y)
+		}
+		if may && why == nil {
+			text := types.ExprString(n.(ast.Expr))
+			why = &misfit{plan.NoNumber, n.Pos(), "computes " + text + " on one side of a choice, which may panic", "compute it before the if, if it can be computed in any case"}
+		}
+		return why == nil
+	})
+	return why
 }
 
 // otherType is that s, on one side of a choice, sets v, which the device can't choose.

@@ -153,7 +153,15 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 }, {
 	name:  "spoiled",
 	loop:  `n := x.Norm().Item(); if n > rate { w = xs[1] }`,
-	stays: `it uses xs[1] on one side only: if computing it has failed, w would be lost on the other, too`,
+	stays: `it computes xs[1] on one side of a choice, which may panic`,
+}, {
+	name:  "an integer divided",
+	loop:  `n := x.Norm().Item(); if n > rate { w = w.MulScalar(float64(7 / len(xs))) }`,
+	stays: `it computes 7 / len(xs) on one side of a choice, which may panic`,
+}, {
+	name:  "a condition that may panic",
+	loop:  `n := x.Norm().Item(); if n > rate { if m.rate > 0 { w = w.Neg() } }`,
+	stays: `it computes m.rate on one side of a choice, which may panic`,
 }, {
 	name:  "spoiled by what it was",
 	loop:  `n := x.Norm().Item(); if n > rate { w = x }`,
