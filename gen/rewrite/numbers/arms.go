@@ -32,7 +32,7 @@ func (r *chooser) arm(of ast.Stmt, list []ast.Stmt, c *choice, needs map[*types.
 			inner, _ := sides(s)
 			for _, x := range inner {
 				for _, e := range x.when {
-					if why := r.panics(e); why != nil {
+					if why := r.panics(e, onOneSide); why != nil {
 						return why
 					}
 				}
@@ -43,7 +43,7 @@ func (r *chooser) arm(of ast.Stmt, list []ast.Stmt, c *choice, needs map[*types.
 			continue
 		}
 		for i, rhs := range a.Rhs {
-			if why := r.panics(rhs); why != nil {
+			if why := r.panics(rhs, onOneSide); why != nil {
 				return why
 			}
 			if reads := itemsIn(r.f, rhs); len(reads) > 0 {
@@ -71,15 +71,27 @@ func (r *chooser) arm(of ast.Stmt, list []ast.Stmt, c *choice, needs map[*types.
 	return nil
 }
 
-// panics returns why e, on one side of a choice, may panic in the program itself where that does not come to it, or nil.
-func (r *locals) panics(e ast.Expr) (why *misfit) {
+// Where the program may not come to what the device computes in any case.
+const (
+	onOneSide = "on one side of a choice"
+	ifTested  = "only where another test says so"
+)
+
+// panics returns why e, where the program may not come to it, may panic in the program itself, or nil.
+func (r *locals) panics(e ast.Expr, where string) (why *misfit) {
 	isConstant := func(e ast.Expr) bool { return r.f.Info.Types[e].Value != nil }
 	ast.Inspect(e, func(n ast.Node) bool {
 		may := false
 		switch n := n.(type) {
 		case *ast.IndexExpr:
-			_, isSlice := r.f.Info.TypeOf(n.X).Underlying().(*types.Slice)
-			may = isSlice
+			switch t := r.f.Info.TypeOf(n.X).Underlying().(type) {
+			case *types.Slice, *types.Pointer:
+				may = true
+			case *types.Array:
+				may = !isConstant(n.Index)
+			case *types.Basic: // a string, of which a constant index may be beyond the end, too
+				may = t.Info()&types.IsString != 0
+			}
 		case *ast.SliceExpr, *ast.StarExpr:
 			may = true
 		case *ast.SelectorExpr:
@@ -91,7 +103,7 @@ func (r *locals) panics(e ast.Expr) (why *misfit) {
 		}
 		if may && why == nil {
 			text := types.ExprString(n.(ast.Expr))
-			why = &misfit{plan.NoNumber, n.Pos(), "computes " + text + " on one side of a choice, which may panic", "compute it before the if, if it can be computed in any case"}
+			why = &misfit{plan.NoNumber, n.Pos(), "computes " + text + ", which may panic, " + where, "compute it before the if, if it can be computed in any case"}
 		}
 		return why == nil
 	})

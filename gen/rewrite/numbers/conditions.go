@@ -110,5 +110,10 @@ func (r *finder) compared(x, in ast.Expr, first bool, needs map[*types.Var]bool)
 	if t := r.f.Info.TypeOf(x); !isFloat64(t) && !isIndex(t) && r.f.Info.Types[x].Value == nil || !first && len(itemsIn(r.f, x)) > 0 {
 		return notCompared(in)
 	}
+	if !first {
+		if why := r.panics(x, ifTested); why != nil {
+			return why
+		}
+	}
 	return r.fits(x, needs)
 }

@@ -153,15 +153,31 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 }, {
 	name:  "spoiled",
 	loop:  `n := x.Norm().Item(); if n > rate { w = xs[1] }`,
-	stays: `it computes xs[1] on one side of a choice, which may panic`,
+	stays: `it computes xs[1], which may panic, on one side of a choice`,
 }, {
 	name:  "an integer divided",
 	loop:  `n := x.Norm().Item(); if n > rate { w = w.MulScalar(float64(7 / len(xs))) }`,
-	stays: `it computes 7 / len(xs) on one side of a choice, which may panic`,
+	stays: `it computes 7 / len(xs), which may panic, on one side of a choice`,
+}, {
+	name:  "a later condition that may panic",
+	loop:  `n := x.Norm().Item(); if n > rate { w = w.Neg() } else if n > m.rate { w = w.Abs() }`,
+	stays: `it computes m.rate, which may panic, only where another test says so`,
+}, {
+	name:  "half of a condition that may panic",
+	loop:  `n := x.Norm().Item(); if n > rate && n < m.rate { w = w.Neg() }`,
+	stays: `it computes m.rate, which may panic, only where another test says so`,
+}, {
+	name:  "a later case that may panic",
+	loop:  `n := x.Norm().Item(); switch { case n > rate: w = w.Neg(); case n > m.rate: w = w.Abs() }`,
+	stays: `it computes m.rate, which may panic, only where another test says so`,
+}, {
+	name:  "an element of an array",
+	loop:  `n := x.Norm().Item(); pair := [2]float64{1, 2}; i := len(xs); if n > rate { w = w.MulScalar(pair[i]) }`,
+	stays: `it computes pair[i], which may panic, on one side of a choice`,
 }, {
 	name:  "a condition that may panic",
 	loop:  `n := x.Norm().Item(); if n > rate { if m.rate > 0 { w = w.Neg() } }`,
-	stays: `it computes m.rate on one side of a choice, which may panic`,
+	stays: `it computes m.rate, which may panic, on one side of a choice`,
 }, {
 	name:  "spoiled by what it was",
 	loop:  `n := x.Norm().Item(); if n > rate { w = x }`,
