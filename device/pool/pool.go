@@ -128,10 +128,14 @@ func Help() bool {
 
 // reserve counts one more helper, unless there are most-1.
 func reserve(most int) bool {
-	if helpers.Load() < int64(most-1) && helpers.Add(1) <= int64(most-1) {
-		return true
+	if helpers.Load() >= int64(most-1) {
+		return false
 	}
-	return false
+	if helpers.Add(1) > int64(most-1) { // somebody else was faster
+		helpers.Add(-1)
+		return false
+	}
+	return true
 }
 
 // summon sees to it that so many helpers come to l, which has been advertised. Those that will find it by themselves
