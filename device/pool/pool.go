@@ -128,10 +128,7 @@ func Help() bool {
 
 // reserve counts one more helper, unless there are most-1.
 func reserve(most int) bool {
-	if helpers.Load() >= int64(most-1) {
-		return false
-	}
-	if helpers.Add(1) > int64(most-1) { // somebody else was faster
+	if helpers.Add(1) > int64(most-1) {
 		helpers.Add(-1)
 		return false
 	}

@@ -322,31 +322,6 @@ func TestLateHelp(t *testing.T) {
 	}
 }
 
-// Helpers that come at the same time leave no trace when there is no place for all of them.
-func TestReserve(t *testing.T) {
-	withProcs(t, 4)
-	waitForHelpers()
-	var most atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 20_000 {
-				if reserve(3) {
-					most.Store(max(most.Load(), helpers.Load()))
-					helpers.Add(-1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if got := helpers.Load(); got != 0 {
-		t.Errorf("%d helpers are left", got)
-	}
-	if most.Load() == 0 {
-		t.Error("nobody got a place")
-	}
-}
-
 // The caller sleeps while a helper takes long. Late helpers that leave meanwhile do not wake it.
 func TestJoinWaitsForTheLast(t *testing.T) {
 	withProcs(t, 2)
