@@ -279,7 +279,7 @@ func (a *Args) Clone() *Args {
 	return &c
 }
 
-// A Part is an input of Concat, of which there may be any number, or of a Map or Reduce.
+// A Part is an input of a Concat, Map or Reduce. A Concat may have any number of them.
 type Part struct {
 	Buf     *Buffer
 	Off     int   // where it begins in its buffer, in elements

@@ -111,8 +111,8 @@ func find() *loop {
 	return nil
 }
 
-// Wanted reports whether Help would probably find a loop. A goroutine that is about to sleep asks once more when others
-// can see that it has to be woken. So no loop misses it.
+// Wanted reports whether Help would probably find a loop. A goroutine that is about to sleep first lets others see that
+// they have to wake it, and then asks once more. So it misses no loop.
 func Wanted() bool { return find() != nil && helpers.Load() < int64(runtime.GOMAXPROCS(0)-1) }
 
 // Help joins a loop that has ranges left, and returns when there are none. It reports whether there was such a loop.
@@ -135,8 +135,8 @@ func reserve(most int) bool {
 	return true
 }
 
-// summon sees to it that so many helpers come to l, which has been advertised. Those that will find it by themselves
-// count. If wake is set, it may wake or start some.
+// summon gets so many helpers for l, which is in open. It counts those that are about to look there anyway. If wake is
+// set, it may wake or start more.
 func (l *loop) summon(helped, most int, wake bool) {
 	helped = min(helped, most-1-int(helpers.Load())) - int(lookers.Load())
 	all := allLenders()

@@ -65,8 +65,8 @@
 //     about the ways out of the loop.
 //   - remarks.go: report says what the schedule does, and why it does no more. hints.go says what to write instead.
 //   - timing.go, literals.go and bound.go: loops that measure time, function literals, and how far a loop runs ahead.
-//   - gen/internal/plan is what all this is about: deps.go has units and what forbids that one overtakes another,
-//     effects.go and locs.go what they do to which places, remark.go the titles of refusals. gen/codes.go explains each
+//   - gen/internal/plan has the words for all this: deps.go for units and the order between them, effects.go and
+//     locs.go for what units do to which places, remark.go for the titles of refusals. gen/codes.go explains each
 //     code. Package emit prints the plan.
 //   - lift.go: [Divide] does the same to a function that loops call and that looks at values: part of it is late.
 //

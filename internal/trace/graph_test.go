@@ -79,7 +79,7 @@ func TestGraph(t *testing.T) {
 }
 
 // TestGraphOfAnything makes graphs of traces in which operations read random ones. In the graph, each operation comes
-// after those that it reads. A read by which an operation would wait for itself is left out.
+// after those that it reads. No operation waits for itself: reads that lead back to it are left out.
 func TestGraphOfAnything(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

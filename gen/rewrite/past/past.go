@@ -36,8 +36,8 @@
 // contain.go what follows from a proof or a [Harm], and ways.go how the loop is left; BreakIf, of the runtime, gives
 // back. To read on:
 //
-//   - known is what is known of the loop: what runs in every iteration, what stays the same in all of them, what comes
-//     round from one to the next. What fields of variables are is in fields.go, what calls go by in values.go.
+//   - known has facts about the loop: which statements run in every iteration, which variables never change, and which
+//     hand a tensor from one iteration to the next. fields.go is about fields of variables, values.go about calls.
 //   - counting finds out which variables count, and are in the range of what they index: counting.go.
 //   - shapes finds out what is known of the shapes of tensors: shapes.go, and results.go for what calls return. It
 //     notes the tensors to compare.

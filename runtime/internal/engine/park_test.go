@@ -245,8 +245,7 @@ func TestIdleWorkersLendAHand(t *testing.T) {
 	}
 }
 
-// helped runs a loop of the pool of which the second range has to come before the first ends, and fails if nobody
-// helps.
+// helped fails if nobody helps with a loop of the pool. The loop has two ranges, and the first waits for the second.
 func helped(t testing.TB) {
 	t.Helper()
 	var first atomic.Bool
