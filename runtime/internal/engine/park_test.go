@@ -294,6 +294,34 @@ func TestWaitersLendAHand(t *testing.T) {
 	}
 }
 
+// A worker that is about to sleep finds a loop that began after it had looked for one. Nobody else is woken for the
+// loop, as the worker was to come.
+func TestLastLookForLoops(t *testing.T) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		t.Skip("nobody helps")
+	}
+	e, dev := newEngine(t, Options{Workers: 1}), newCPU(1)
+	f := e.stream(dev).exec.(*flow)
+	w := f.workers[0]
+	f.parked.Add(-1) // this goroutine is the worker
+	w.parker.begin()
+	var wg sync.WaitGroup
+	wg.Go(func() { helped(t) })
+	for !pool.Wanted() {
+		runtime.Gosched()
+	}
+	finds := w.idle()
+	if !finds {
+		t.Error("the worker sleeps while there is a loop")
+	}
+	pool.Help()
+	wg.Wait()
+	if finds {
+		w.parker.state.Store(dormant)
+		f.parked.Add(1)
+	}
+}
+
 // A worker that spins counts as awake. A sleeping one is woken only if it may be.
 func TestAwakeWorkers(t *testing.T) {
 	for _, isAwake := range []bool{true, false} {
