@@ -864,11 +864,14 @@ func TestSumsOfManyColumns(t *testing.T) {
 	everySplit(t, func(t *testing.T) {
 		rnd := newRand(t)
 		k := device.NewKernel("sum", device.Reduce, kernel.ReduceSum, device.Float32, device.Float32)
-		for _, shape := range []device.Shape{{300, 70}, {64, kernel.Block + 100}, {columns + 1, rowsAtATime + 3}, {2*columns + 65, 33}} {
+		shapes := []device.Shape{{300, 70}, {64, kernel.Block + 100}, {columns + 1, rowsAtATime + 3}, {2*columns + 65, 33}, {10, kernel.Block + 70}, {100, 150}, {vec.Columns, 130}}
+		for i := range 2 * len(shapes) {
+			shape, gap := shapes[i/2], i%2 // with and without something between rows
 			kept, n := shape[0], shape[1]
-			c := device.Command{Kernel: k, N: kept, Args: &device.Args{Shape: shape, Kept: 1, Strides: [device.MaxOperands][]int{1: {1, kept + 1}}}}
-			c.Buf[0], c.Buf[1] = device.HostBuffer(int64(4*kept)), device.HostBuffer(int64(4*n*(kept+1)))
-			x := device.Slice[float32](c.Buf[1], 0, n*(kept+1))
+			stride := kept + gap
+			c := device.Command{Kernel: k, N: kept, Args: &device.Args{Shape: shape, Kept: 1, Strides: [device.MaxOperands][]int{1: {1, stride}}}}
+			c.Buf[0], c.Buf[1] = device.HostBuffer(int64(4*kept)), device.HostBuffer(int64(4*n*stride))
+			x := device.Slice[float32](c.Buf[1], 0, n*stride)
 			for i := range x {
 				x[i] = float32(rnd.NormFloat64())
 			}
@@ -878,7 +881,7 @@ func TestSumsOfManyColumns(t *testing.T) {
 			column := make([]float32, n)
 			for i, got := range device.Slice[float32](c.Buf[0], 0, kept) {
 				for j := range column {
-					column[j] = x[j*(kept+1)+i]
+					column[j] = x[j*stride+i]
 				}
 				if want := kernel.Fold(kernel.ReduceSum, column); got != want {
 					t.Fatalf("%v: result %d is %v, want %v", shape, i, got, want)
@@ -886,6 +889,47 @@ func TestSumsOfManyColumns(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestShortRows: many rows at a time have the bits of kernel.Row, whatever numbers lie in them.
+func TestShortRows(t *testing.T) {
+	everySplit(t, func(t *testing.T) {
+		rnd := newRand(t)
+		shortRows[float32](t, rnd)
+		shortRows[float64](t, rnd)
+	})
+}
+
+func shortRows[T float](t *testing.T, rnd *rand.Rand) {
+	odd := []T{T(math.NaN()), T(math.Inf(1)), T(math.Inf(-1)), 0, T(math.Copysign(0, -1)), -1e4}
+	dt := device.DTypeOf[T]()
+	for _, f := range []kernel.RowFunc{kernel.Softmax, kernel.LogSoftmax} {
+		k := device.NewKernel("rows", device.Rows, f, dt, dt)
+		for n := 1; n <= shortRow+1; n++ {
+			rows := []int{1, 2, kernel.Lanes, kernel.Lanes + 1, 2*kernel.Lanes + 5}[rnd.IntN(5)]
+			gap := rnd.IntN(2)
+			c := device.Command{Kernel: k, N: rows * n, Args: &device.Args{Shape: device.Shape{rows, n}, Kept: 1, Strides: [device.MaxOperands][]int{1: {n + gap, 1}}}}
+			c.Buf[0], c.Buf[1] = device.HostBuffer(int64(rows*n*dt.Size())), device.HostBuffer(int64(rows*(n+gap)*dt.Size()))
+			x := device.Slice[T](c.Buf[1], 0, rows*(n+gap))
+			for i := range x {
+				if x[i] = T(rnd.NormFloat64()); rnd.IntN(3*n) == 0 {
+					x[i] = odd[rnd.IntN(len(odd))]
+				}
+			}
+			if err := Run(&c); err != nil {
+				t.Fatal(err)
+			}
+			want := make([]T, n)
+			for i := range rows {
+				kernel.Row(f, want, x[i*(n+gap):][:n], 0, nil, nil)
+				for j, got := range device.Slice[T](c.Buf[0], i*n, n) {
+					if !sameBits(dt, kernel.Bits(got), kernel.Bits(want[j])) {
+						t.Fatalf("%v of %v, row %d: element %d is %v, want %v", f, x[i*(n+gap):][:n], i, j, got, want[j])
+					}
+				}
+			}
+		}
+	}
 }
 
 // TestCopyOfManyBytes copies more than one part.

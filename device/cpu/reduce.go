@@ -205,7 +205,29 @@ type reduction[T device.Element] struct {
 	n             int // how many elements a result is made of
 }
 
-func (r reduction[T]) split() { pool.Run(len(r.out), grainOf(r.n), r.run) }
+func (r reduction[T]) split() {
+	shareOut(len(r.out), columnsTogether(&r.kept, &r.reduced), r.n, r.run)
+}
+
+// columnsTogether is how many results, one after the other, a goroutine should compute together: those of neighbouring
+// columns, as loops are fast on whole vectors of them and each column for itself would read every row's cache line
+// again. It is 1 where the elements of a result are neighbours.
+func columnsTogether(kept, reduced *view) int {
+	inner := kept.rank - 1
+	if reduced.isContiguous() || inner < 0 || kept.strides[inner] != 1 {
+		return 1
+	}
+	if length := kept.dims[inner]; length < vec.Columns || length < columns && length%vec.Columns != 0 {
+		return length
+	}
+	return vec.Columns
+}
+
+// shareOut has run compute n results, for each of which it does the given number of operations. Ranges consist of
+// whole units of results, but for the last one.
+func shareOut(n, unit, operations int, run func(lo, hi int)) {
+	pool.Run((n+unit-1)/unit, grainOf(operations*unit), func(lo, hi int) { run(lo*unit, min(hi*unit, n)) })
+}
 
 // run computes the results from lo to hi-1.
 func (r *reduction[T]) run(lo, hi int) {
@@ -254,7 +276,7 @@ func (r *reduction[T]) foldColumns(s *foldScratch, lo, hi int) {
 	length := r.kept.dims[r.kept.rank-1]
 	for i := lo; i < hi; {
 		w := min(columns, length-i%length, hi-i)
-		if w > vec.Columns {
+		if w > vec.Columns && !r.areSideBySide(w) {
 			w -= w % vec.Columns
 		}
 		at := r.off + r.kept.offset(i)
@@ -291,10 +313,22 @@ func (r *reduction[T]) addRows(lanes []T, at, first, m, width, w int) {
 		}
 		return
 	}
+	if r.areSideBySide(w) { // then the rows of all lanes are neighbours, too
+		for k := 0; k < m; k += width {
+			n := min(width, m-k) * w
+			r.folder.combine(lanes[:n], lanes[:n], r.src[at+(first+k)*w:][:n])
+		}
+		return
+	}
 	for k := range m {
 		lane := lanes[k%width*w:][:w]
 		r.folder.combine(lane, lane, r.src[at+r.reduced.offset(first+k):][:w])
 	}
+}
+
+// areSideBySide reports whether each row begins where the w elements of the row before end.
+func (r *reduction[T]) areSideBySide(w int) bool {
+	return r.reduced.rank == 1 && r.reduced.strides[0] == w
 }
 
 // A tree combines the results of blocks in neighbouring pairs; each result is a vector of the same

@@ -72,6 +72,11 @@ func (x *rows[T]) areColumns() bool {
 	return !x.reduced.isContiguous() && inner >= 0 && x.kept.strides[inner] == 1
 }
 
+// areSideBySide reports whether each row begins where the one before ends, and its elements are neighbours.
+func (x *rows[T]) areSideBySide() bool {
+	return x.reduced.isContiguous() && (x.kept.rank == 0 || x.kept.rank == 1 && x.kept.strides[0] == x.n)
+}
+
 // neighbours is how many rows, beginning with row i and up to the given number, are columns of the same rows of memory.
 func (x *rows[T]) neighbours(i, most int) int {
 	length := x.kept.dims[x.kept.rank-1]
@@ -124,7 +129,9 @@ type argSearch[T number] struct {
 	out []int64
 }
 
-func (s argSearch[T]) split() { pool.Run(len(s.out), grainOf(s.n), s.run) }
+func (s argSearch[T]) split() {
+	shareOut(len(s.out), columnsTogether(&s.kept, &s.reduced), s.n, s.run)
+}
 
 // run computes the results from lo to hi-1.
 func (s *argSearch[T]) run(lo, hi int) {
@@ -271,7 +278,9 @@ type runningFold[T device.Element] struct {
 	identity T
 }
 
-func (s runningFold[T]) split(n int) { pool.Run(n, grainOf(scanCost*s.n), s.run) }
+func (s runningFold[T]) split(n int) {
+	shareOut(n, columnsTogether(&s.kept, &s.reduced), scanCost*s.n, s.run)
+}
 
 // run computes the rows from lo to hi-1.
 func (s *runningFold[T]) run(lo, hi int) {
