@@ -30,6 +30,20 @@ func newCopy(k *device.Kernel) (runner, error) {
 const copyCost = 2
 
 func copyView(c *device.Command, size int) error {
+	var t transfer
+	if err := t.open(c, size); err != nil {
+		return err
+	}
+	if n := t.to.dims[0]; !pool.Worth(n, grainOf(copyCost*c.N/n)) {
+		t.run(0, n)
+	} else {
+		t.split(n, c.N/n)
+	}
+	return nil
+}
+
+// open prepares t for a Copy command of elements of the given size.
+func (t *transfer) open(c *device.Command, size int) error {
 	shape, to, from := c.Args.Shape, c.Args.Strides[0], c.Args.Strides[1]
 	if to == nil {
 		to = shape.Strides()
@@ -37,7 +51,7 @@ func copyView(c *device.Command, size int) error {
 	if from == nil {
 		from = shape.Strides()
 	}
-	t := transfer{size: size, past: 2*c.N*size > large}
+	t.size, t.past = size, 2*c.N*size > large
 	if !makeViews(&t.to, &t.from, shape, to, from) {
 		return errRank(shape)
 	}
@@ -47,11 +61,6 @@ func copyView(c *device.Command, size int) error {
 		t.turns = vec.ProductsOf(device.Float32)
 	case 8:
 		t.turns = vec.ProductsOf(device.Float64)
-	}
-	if n := t.to.dims[0]; !pool.Worth(n, grainOf(copyCost*c.N/n)) {
-		t.run(0, n)
-	} else {
-		t.split(n, c.N/n)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ func everySplit(t *testing.T, test func(t *testing.T)) {
 		})
 	}
 	t.Run("split", func(t *testing.T) {
-		defer func(g, u int) { grain, unit = g, u }(grain, unit)
-		grain, unit = 8, 1
+		defer func(g, u, f, b int) { grain, unit, fewestAcross, bandBytes = g, u, f, b }(grain, unit, fewestAcross, bandBytes)
+		grain, unit, fewestAcross, bandBytes = 8, 1, 1, 100
 		test(t)
 	})
 	t.Run("past the caches", func(t *testing.T) {
@@ -287,15 +287,10 @@ func TestDotsOfLongVectors(t *testing.T) {
 
 // place is where element i of operand j lies, computed axis by axis.
 func place(c *device.Command, j, i int) int {
-	if c.Args == nil || c.Args.Strides[j] == nil {
+	if c.Args == nil {
 		return i
 	}
-	at := 0
-	for axis := len(c.Args.Shape) - 1; axis >= 0; axis-- {
-		at += i % c.Args.Shape[axis] * c.Args.Strides[j][axis]
-		i /= c.Args.Shape[axis]
-	}
-	return at
+	return inView(c.Args.Shape, c.Args.Strides[j], i)
 }
 
 func TestMapInPlace(t *testing.T) {

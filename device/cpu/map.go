@@ -214,6 +214,11 @@ func (p *program) isInPlace(c *device.Command) bool {
 
 // run runs a program, split over the cores if there is much to do.
 func (p *program) run(c *device.Command) error {
+	if set := p.across(c); set != 0 {
+		if ok, err := p.runAcross(c, set); ok {
+			return err
+		}
+	}
 	if c.N*p.cost <= grain/finest || !pool.Worth(c.N, grainOf(p.cost+p.moves)) {
 		return p.runRange(c, 0, c.N)
 	}

@@ -142,9 +142,47 @@ func (f *folder[T]) splitBlocks(results, src []T, n int) {
 
 // foldRows folds rows of n elements, at most kernel.Block.
 func (f *folder[T]) foldRows(out, src []T, n int) {
+	if n > 1 && n <= shortRow && len(out) >= fewestShort {
+		f.foldShort(out, src, n)
+		return
+	}
 	identity := kernel.Bits(f.identity)
 	for i := range out {
 		out[i] = kernel.Value[T](f.block(start(src[i*n:][:n]), n, identity))
+	}
+}
+
+// fewestShort is how many short rows are worth being folded together.
+const fewestShort = 8
+
+// foldShort folds rows of n elements, at most shortRow, some at a time: it transposes them and folds columns, as a call
+// for each row would take longer than its elements.
+func (f *folder[T]) foldShort(out, src []T, n int) {
+	s := foldScratches.Get().(*foldScratch)
+	defer foldScratches.Put(s)
+	s.grow(vec.Columns, 1)
+	width := kernel.LanesFor(n)
+	for len(out) > 0 {
+		w := min(len(out), vec.Columns)
+		turned, lanes := slice[T](unsafe.Pointer(&s.block), n*w), slice[T](start(s.lanes), width*w)
+		turnRows(turned, src[:w*n], n)
+		repeat(lanes, f.identity)
+		f.combine(lanes[:n*w], lanes[:n*w], turned)
+		for half := width / 2; half > 0; half /= 2 {
+			f.combine(lanes[:half*w], lanes[:half*w], lanes[half*w:2*half*w])
+		}
+		copy(out, lanes[:w])
+		out, src = out[w:], src[w*n:]
+	}
+}
+
+// turnRows transposes rows of n elements from src to dst.
+func turnRows[T device.Element](dst, src []T, n int) {
+	w := len(src) / n
+	for j := range w {
+		for k, v := range src[j*n:][:n] {
+			dst[k*w+j] = v
+		}
 	}
 }
 
@@ -327,9 +365,10 @@ func (r *reduction[T]) addRows(lanes []T, at, first, m, width, w int) {
 }
 
 // areSideBySide reports whether each row begins where the w elements of the row before end.
-func (r *reduction[T]) areSideBySide(w int) bool {
-	return r.reduced.rank == 1 && r.reduced.strides[0] == w
-}
+func (r *reduction[T]) areSideBySide(w int) bool { return isNextRow(&r.reduced, w) }
+
+// isNextRow reports whether each step along v leads w elements on.
+func isNextRow(v *view, w int) bool { return v.rank == 1 && v.strides[0] == w }
 
 // A tree combines the results of blocks in neighbouring pairs; each result is a vector of the same
 // width. Like a binary counter, it holds one result for each bit that is set in count, the number of

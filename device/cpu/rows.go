@@ -403,10 +403,13 @@ func (r *rowCommand[T]) columns(s *foldScratch, lo, hi int) {
 	mem := takeSpare((2 + rows + blocks) * most * size)
 	defer giveSpare(mem)
 	all := slice[T](mem.Ptr, (2+rows+blocks)*most)
-	p := panel[T]{rowCommand: r, s: s, first: all[:most], second: all[most : 2*most], made: all[2*most : (2+rows)*most], results: all[(2+rows)*most:]}
+	p := panel[T]{rowCommand: r, s: s, first: all[:most], second: all[most : 2*most], made: all[2*most : (2+rows)*most], tree: all[(2+rows)*most:]}
 	for i := lo; i < hi; i += p.w {
 		p.w = min(r.neighbours(i, hi-i), r.out.neighbours(i, most))
-		p.from, p.to = r.at(i), r.out.at(i)
+		p.from, p.to, p.together = r.at(i), r.out.at(i), 1
+		if isNextRow(&r.reduced, p.w) && isNextRow(&r.out.reduced, p.w) {
+			p.together = most / p.w
+		}
 		if r.f.Norms() {
 			p.norm()
 		} else {
@@ -420,16 +423,31 @@ type panel[T float] struct {
 	*rowCommand[T]
 	s             *foldScratch
 	w             int // how many columns
+	together      int // how many rows are computed at a time: more than one only if they are neighbours
 	from, to      int // where they begin
-	first, second []T // a number for each
+	first, second []T // a number for each, as often as rows are computed at a time
 	made          []T // rows that are added up
-	results       []T // of a tree
+	tree          []T // its results
 }
 
 // in and result are row k of the operand and of the result.
-func (p *panel[T]) in(k int) []T { return p.src[p.from+p.reduced.offset(k):][:p.w] }
+func (p *panel[T]) in(k int) []T { return p.ins(k, 1) }
 
-func (p *panel[T]) result(k int) []T { return p.out.src[p.to+p.out.reduced.offset(k):][:p.w] }
+func (p *panel[T]) result(k int) []T { return p.results(k, 1) }
+
+// ins and results are n rows, from row k on; no more than are computed at a time.
+func (p *panel[T]) ins(k, n int) []T { return p.src[p.from+p.reduced.offset(k):][:n*p.w] }
+
+func (p *panel[T]) results(k, n int) []T { return p.out.src[p.to+p.out.reduced.offset(k):][:n*p.w] }
+
+// some returns a number for each column, which lie in x, as often as rows are computed at a time.
+func (p *panel[T]) some(x []T) []T {
+	x = x[:p.together*p.w]
+	for n := p.w; n < len(x); n *= 2 {
+		copy(x[n:], x[:n])
+	}
+	return x
+}
 
 // foldIn reduces the columns of the operand to dst.
 func (p *panel[T]) foldIn(f *folder[T], dst []T) {
@@ -438,13 +456,14 @@ func (p *panel[T]) foldIn(f *folder[T], dst []T) {
 	x.foldColumns(p.s, 0, p.w)
 }
 
-// addUp adds up columns to dst. row delivers their rows, one after the other.
-func (p *panel[T]) addUp(dst []T, row func(k int, to []T)) {
-	t := tree[T]{folder: p.sum, results: p.results, width: p.w}
+// addUp adds up columns to dst. rows delivers n of their rows, from row k on.
+func (p *panel[T]) addUp(dst []T, rows func(k, n int, to []T)) {
+	t := tree[T]{folder: p.sum, results: p.tree, width: p.w}
 	for lo := 0; lo < p.n; lo += kernel.Block {
 		m := min(kernel.Block, p.n-lo)
-		for k := range m {
-			row(lo+k, p.made[k*p.w:][:p.w])
+		for k := 0; k < m; k += p.together {
+			n := min(p.together, m-k)
+			rows(lo+k, n, p.made[k*p.w:][:n*p.w])
 		}
 		x := reduction[T]{folder: p.sum, out: dst, src: p.made, n: m}
 		x.kept.rank, x.kept.dims[0], x.kept.strides[0] = 1, p.w, 1
@@ -462,9 +481,10 @@ func (p *panel[T]) softmax() {
 		shift[j] = finite(v)
 	}
 	isLog := p.f == kernel.LogSoftmax
-	p.addUp(sums, func(k int, to []T) {
-		y := p.result(k)
-		p.sub.run(y, p.in(k), shift)
+	shift = p.some(p.first)
+	p.addUp(sums, func(k, n int, to []T) {
+		y := p.results(k, n)
+		p.sub.run(y, p.ins(k, n), shift)
 		p.exp.run(to, y, nil)
 		if !isLog {
 			copy(y, to)
@@ -475,12 +495,15 @@ func (p *panel[T]) softmax() {
 		last = p.sub
 		p.log.run(sums, sums, nil)
 	}
-	for k := range p.n {
-		last.run(p.result(k), p.result(k), sums)
+	sums = p.some(p.second)
+	for k := 0; k < p.n; k += p.together {
+		y := p.results(k, min(p.together, p.n-k))
+		last.run(y, y, sums)
 	}
 }
 
 func (p *panel[T]) norm() {
+	p.together = 1
 	n, mean, scale := T(p.n), p.first[:p.w], p.second[:p.w]
 	x := p.in
 	if p.f == kernel.LayerNorm {
@@ -490,7 +513,7 @@ func (p *panel[T]) norm() {
 		}
 		x = p.result
 	}
-	p.addUp(scale, func(k int, to []T) {
+	p.addUp(scale, func(k, _ int, to []T) {
 		if p.f == kernel.LayerNorm {
 			p.sub.run(x(k), p.in(k), mean)
 		}

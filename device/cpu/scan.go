@@ -139,11 +139,28 @@ func (s *argSearch[T]) run(lo, hi int) {
 		s.columns(lo, hi)
 		return
 	}
+	if s.n <= shortRow && s.reduced.isContiguous() {
+		for i := lo; i < hi; i++ {
+			s.out[i] = int64(s.short(s.src[s.at(i):][:s.n]))
+		}
+		return
+	}
 	mem := foldScratches.Get().(*foldScratch)
 	defer foldScratches.Put(mem)
 	for i := lo; i < hi; i++ {
 		s.out[i] = int64(s.one(slice[T](unsafe.Pointer(&mem.block), kernel.Block), s.at(i)))
 	}
+}
+
+// short searches a row of a few elements.
+func (s *argSearch[T]) short(row []T) (best int) {
+	found := row[0]
+	for k, v := range row {
+		if beats(v, found, s.isMin) {
+			best, found = k, v
+		}
+	}
+	return best
 }
 
 // one searches the row that begins at src[at], block by block.
@@ -279,7 +296,11 @@ type runningFold[T device.Element] struct {
 }
 
 func (s runningFold[T]) split(n int) {
-	shareOut(n, columnsTogether(&s.kept, &s.reduced), scanCost*s.n, s.run)
+	together := columnsTogether(&s.kept, &s.reduced)
+	if s.sums != nil && together == 1 {
+		together = rowsAbreast
+	}
+	shareOut(n, together, scanCost*s.n, s.run)
 }
 
 // run computes the rows from lo to hi-1.

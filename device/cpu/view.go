@@ -80,6 +80,9 @@ func (v *view) reach() (least, most int) {
 	return least, most
 }
 
+// shortRun is how many elements of a row are copied one by one: a call takes longer.
+const shortRun = 16
+
 // gather copies elements of a view to dst, from number start on. The view's first element is src[off].
 func gather[T any](dst, src []T, off int, v *view, start int) {
 	if v.rank == 0 {
@@ -100,10 +103,10 @@ func gather[T any](dst, src []T, off int, v *view, start int) {
 	for {
 		n := min(length-first, len(dst))
 		from := at + first*stride
-		switch stride {
-		case 0:
+		switch {
+		case stride == 0 && n > shortRun:
 			repeat(dst[:n], src[from])
-		case 1:
+		case stride == 1 && n > shortRun:
 			copy(dst[:n], src[from:from+n])
 		default:
 			for i := range dst[:n] {
