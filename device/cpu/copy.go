@@ -58,9 +58,9 @@ func (t *transfer) open(c *device.Command, size int) error {
 	t.dst, t.src = first(c, 0, size, &t.to), first(c, 1, size, &t.from)
 	switch size {
 	case 4:
-		t.turns = vec.ProductsOf(device.Float32)
+		t.turns = turnsOf[uint32]()
 	case 8:
-		t.turns = vec.ProductsOf(device.Float64)
+		t.turns = turnsOf[uint64]()
 	}
 	return nil
 }

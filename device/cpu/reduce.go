@@ -161,27 +161,51 @@ func (f *folder[T]) foldShort(out, src []T, n int) {
 	s := foldScratches.Get().(*foldScratch)
 	defer foldScratches.Put(s)
 	s.grow(vec.Columns, 1)
-	width := kernel.LanesFor(n)
+	width, turns := kernel.LanesFor(n), turnsOf[T]()
 	for len(out) > 0 {
-		w := min(len(out), vec.Columns)
-		turned, lanes := slice[T](unsafe.Pointer(&s.block), n*w), slice[T](start(s.lanes), width*w)
-		turnRows(turned, src[:w*n], n)
+		m := min(len(out), vec.Columns)
+		w := turned(m)
+		rows, lanes := slice[T](unsafe.Pointer(&s.block), n*w), slice[T](start(s.lanes), width*w)
+		turnRows(turns, rows, w, src, n, m, n)
 		repeat(lanes, f.identity)
-		f.combine(lanes[:n*w], lanes[:n*w], turned)
+		f.combine(lanes[:n*w], lanes[:n*w], rows)
 		for half := width / 2; half > 0; half /= 2 {
 			f.combine(lanes[:half*w], lanes[:half*w], lanes[half*w:2*half*w])
 		}
-		copy(out, lanes[:w])
-		out, src = out[w:], src[w*n:]
+		copy(out, lanes[:m])
+		out, src = out[m:], src[m*n:]
 	}
 }
 
-// turnRows transposes rows of n elements from src to dst.
-func turnRows[T device.Element](dst, src []T, n int) {
-	w := len(src) / n
-	for j := range w {
-		for k, v := range src[j*n:][:n] {
-			dst[k*w+j] = v
+// turnsOf returns loops that transpose elements of the size of T, or nil.
+func turnsOf[T any]() *vec.Products {
+	var zero T
+	switch unsafe.Sizeof(zero) {
+	case 4:
+		return vec.ProductsOf(device.Float32)
+	case 8:
+		return vec.ProductsOf(device.Float64)
+	}
+	return nil
+}
+
+// turned is how long the rows are that turnRows makes of the given number of rows.
+func turned(rows int) int { return (rows + vec.TurnRows - 1) / vec.TurnRows * vec.TurnRows }
+
+// turnRows transposes rows of n elements, which are from elements apart, to dst, where they are to elements apart.
+func turnRows[T any](turns *vec.Products, dst []T, to int, src []T, from, rows, n int) {
+	_, _ = src[(rows-1)*from:][:n], dst[:n*to]
+	size := int(unsafe.Sizeof(src[0]))
+	for j := 0; j < rows; j += vec.TurnRows {
+		w := min(vec.TurnRows, rows-j)
+		if turns != nil {
+			turns.Turn(n, start(src[j*from:]), from*size, w, start(dst[j:]), to*size)
+			continue
+		}
+		for i := range w {
+			for k, v := range src[(j+i)*from:][:n] {
+				dst[k*to+j+i] = v
+			}
 		}
 	}
 }

@@ -74,7 +74,15 @@ func (x *rows[T]) areColumns() bool {
 
 // areSideBySide reports whether each row begins where the one before ends, and its elements are neighbours.
 func (x *rows[T]) areSideBySide() bool {
-	return x.reduced.isContiguous() && (x.kept.rank == 0 || x.kept.rank == 1 && x.kept.strides[0] == x.n)
+	return x.reduced.isContiguous() && x.kept.rank <= 1 && x.step() == x.n
+}
+
+// step is how far rows are apart where they are evenly apart.
+func (x *rows[T]) step() int {
+	if x.kept.rank == 0 { // one row
+		return x.n
+	}
+	return x.kept.strides[0]
 }
 
 // neighbours is how many rows, beginning with row i and up to the given number, are columns of the same rows of memory.
