@@ -196,13 +196,13 @@ func (r *rowCommand[T]) run(lo, hi int) {
 	}
 }
 
-// shortRow is the length of the longest rows that are computed many at a time, transposed, as calls of loops take longer
-// than the elements of such a row: softmax of 1024 rows of 10 took 120 to 200 µs with calls for each, and takes 30 to
-// 50 (a busy AMD EPYC, Zen 3).
+// shortRow is the length of the longest rows that are computed many at a time, transposed: calls of loops take longer
+// than the elements of such a row. Softmax of 1024 rows of 10 took 120 to 200 µs with calls for each row, and takes 30
+// to 50 (a busy AMD EPYC, Zen 3).
 const shortRow = 32
 
 // softmaxes is run for short rows whose elements are neighbours, in both operands. Rows of the result are, too, and
-// those of the operand evenly apart. It computes columns of transposed rows.
+// those of the operand are evenly apart. It computes columns of transposed rows.
 func (r *rowCommand[T]) softmaxes(s *foldScratch, lo, hi int) {
 	const most, together, tile = vec.Columns, 4, shortRow * vec.Columns
 	var zero T
