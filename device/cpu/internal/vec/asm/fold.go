@@ -173,20 +173,52 @@ func foldRows(m *isa, e *element, c combiner) {
 	ADDQ(lanes, end)
 	lane, i := GP64(), GP64()
 	MOVQ(lanes, lane)
+	perVector := m.bytes / e.size
+	// across combines the rows at xs, in this order, with the lane.
+	across := func(label string, xs ...reg.GPVirtual) {
+		XORQ(i, i)
+		Label(label)
+		for j := range foldColumns / perVector {
+			at := Mem{Base: lane, Index: i, Scale: 1, Disp: j * m.bytes}
+			v := load(at, perVector, e.size)
+			for _, x := range xs {
+				c.apply(v, load(Mem{Base: x, Index: i, Scale: 1, Disp: j * m.bytes}, perVector, e.size), v)
+			}
+			VMOVUPS(v, at)
+		}
+		ADDQ(U32(uint32(foldColumns*e.size)), i)
+		CMPQ(i, rowBytes)
+		JLT(LabelRef(label))
+	}
+
+	Comment("while there are four rows for each lane, a lane is read and written once for all of them")
+	width, down, x1, x2, x3 := param("width"), GP64(), GP64(), GP64(), GP64()
+	MOVQ(width, down)
+	IMULQ(stride, down)
+	SHLQ(Imm(2), width)
+	JMP(LabelRef("testFours"))
+	Label("fours")
+	LEAQ(Mem{Base: x, Index: down, Scale: 1}, x1)
+	LEAQ(Mem{Base: x, Index: down, Scale: 2}, x2)
+	LEAQ(Mem{Base: x1, Index: down, Scale: 2}, x3)
+	Label("lane")
+	across("columnsOfFour", x, x1, x2, x3)
+	for _, p := range []reg.GPVirtual{x, x1, x2, x3} {
+		ADDQ(stride, p)
+	}
+	ADDQ(rowBytes, lane)
+	CMPQ(lane, end)
+	JNE(LabelRef("lane"))
+	MOVQ(lanes, lane)
+	MOVQ(x3, x)
+	SUBQ(width, rows)
+	Label("testFours")
+	CMPQ(rows, width)
+	JGE(LabelRef("fours"))
+
 	JMP(LabelRef("test"))
 	Label("row")
-	XORQ(i, i)
-	Label("columns")
-	perVector := m.bytes / e.size
-	for j := range foldColumns / perVector {
-		at := Mem{Base: lane, Index: i, Scale: 1, Disp: j * m.bytes}
-		v := load(at, perVector, e.size)
-		c.apply(v, load(Mem{Base: x, Index: i, Scale: 1, Disp: j * m.bytes}, perVector, e.size), v)
-		VMOVUPS(v, at)
-	}
-	ADDQ(U32(uint32(foldColumns*e.size)), i)
-	CMPQ(i, rowBytes)
-	JLT(LabelRef("columns"))
+	across("columns", x)
 	ADDQ(stride, x)
 	ADDQ(rowBytes, lane)
 	CMPQ(lane, end)
