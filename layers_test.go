@@ -55,6 +55,7 @@ device/opencl:     device device/kernel/clc device/internal/cl device/internal/d
 device/opencl/clfault: device/internal/cl device/internal/ffi
 device/doctor:     device device/cpu device/sim device/opencl
 device/fault:      device
+device/wire:       device internal/bubble
 device/devicetest: device device/kernel
 
 # The runtime. The engine knows no tensors; op knows no engine.
