@@ -25,6 +25,7 @@
 //	device/doctor            a command that says which devices there are, and why no others; asyncgen doctor runs it
 //	device/fault             makes chosen calls of any backend go wrong, for tests
 //	device/wire              messages between the processes of one job, as devices
+//	device/wire/wiretest     ranks of a job in one process, for tests
 //	device/devicetest        what every backend must pass
 //	runtime/internal/engine  the queue: dependencies, workers, bounds, errors; the one place that waits
 //	runtime/op               every tensor operation, defined once

@@ -55,7 +55,8 @@ device/opencl:     device device/kernel/clc device/internal/cl device/internal/d
 device/opencl/clfault: device/internal/cl device/internal/ffi
 device/doctor:     device device/cpu device/sim device/opencl
 device/fault:      device
-device/wire:       device internal/bubble
+device/wire:       device
+device/wire/wiretest: device/wire
 device/devicetest: device device/kernel
 
 # The runtime. The engine knows no tensors; op knows no engine.

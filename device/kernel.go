@@ -129,6 +129,13 @@ const (
 	// Download copies N elements from In[0], a buffer of the device, to Out, a
 	// buffer of host memory. Both are contiguous.
 	Download
+	// Send sends N elements from In[0], a buffer of host memory, to the process that the device stands for, and
+	// Receive receives N elements into Out, a buffer of host memory. Both are contiguous. Only devices of package
+	// device/wire know them. Imm[0] says what the message is: both ends have to say the same. Send has an Out
+	// without elements. A message whose operation can't run, because an input has failed for example, is submitted
+	// all the same, without In[0] or Out: the other end counts on it.
+	Send
+	Receive
 )
 
 var codes = [...]string{
@@ -153,6 +160,8 @@ var codes = [...]string{
 	Host:       "host",
 	Upload:     "upload",
 	Download:   "download",
+	Send:       "send",
+	Receive:    "receive",
 }
 
 // String is the code's name: "map".
@@ -162,6 +171,9 @@ func (c Code) String() string {
 	}
 	return codes[c]
 }
+
+// IsMessage reports whether c is Send or Receive.
+func (c Code) IsMessage() bool { return c == Send || c == Receive }
 
 // MaxOperands is how many buffers a Command holds in place: the output and up to three inputs.
 const MaxOperands = 4

@@ -139,7 +139,7 @@ func windowed(w *device.Window, inside bool) (n int64) {
 func elementsRead(c *device.Command, i int) int64 {
 	a := c.Args
 	switch c.Kernel.Code {
-	case device.Upload, device.Download, device.Math:
+	case device.Upload, device.Download, device.Send, device.Receive, device.Math:
 		return int64(c.N)
 	case device.Host:
 		return int64(c.Args.Ints[0]) * int64(c.Args.Ints[i])

@@ -1,3 +1,187 @@
-// Package wire carries messages between the processes of one job, which are called its ranks. It makes a device of each
-// other rank, whose commands are the messages to it and from it. It knows no network itself: a [Transport] does.
+// Package wire carries messages between the processes of one job, which are called its ranks. A [Job] has two devices
+// for each other rank: one that sends to it, and one that receives from it. Their commands, [device.Send] and
+// [device.Receive], are messages between host memory here and host memory there. So messages are enqueued like all
+// work, wait for what they send, and fail like all work.
+//
+// The package knows no network itself: a [Transport] does. Package wiretest has one for tests, whose ranks are in one
+// process.
+//
+// All ranks run the same program and enqueue the same messages in the same order. Then messages never wait in a circle:
+// the first one that has not ended waits for nothing but computation.
+//
+// # Failures
+//
+// A message that can't be computed where it is sent, because an operation there has failed, fails where it is received.
+// The job goes on.
+//
+// A job is lost as a whole, and stays lost: if a rank neither sends nor takes what it should for [Options.Timeout], if
+// the transport fails, if ranks do not run the same program, or by [Job.Fail]. Then all its devices are lost, with an
+// error that wraps [device.ErrLost] and names the rank. It is the same error for all messages.
 package wire
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+)
+
+// Options are settings of a job. The zero Options are the defaults.
+type Options struct {
+	// Timeout is how long this rank waits for a message of another one, or for another one to take a message. Time
+	// counts from when the message before it has ended, or from when this one has begun, if that is later. As ranks
+	// may be at different places of the program, it has to be longer than any rank computes between two messages.
+	// 0: what ASYNCGEN_RANK_TIMEOUT says, such as 30s or 10m, or else a minute. Negative: for ever.
+	Timeout time.Duration
+	// Program identifies the program, which has to be the same on all ranks. "": its file, its arguments and the
+	// version of Go do.
+	Program string
+}
+
+const defaultTimeout = time.Minute
+
+// A Job is this process as one of several. Its methods may be called from several goroutines.
+type Job struct {
+	transport Transport
+	rank      int
+	size      int
+	timeout   time.Duration
+	memory    *device.Allocator // of what the transport works on
+
+	mu      sync.Mutex // guards the rest
+	queues  map[end]*queue
+	devices map[end]device.Device
+	err     error // why the job is lost; nil: it is not
+	closed  bool
+}
+
+// An end is one direction of the messages between this rank and a peer.
+type end struct {
+	peer   int
+	isSend bool
+}
+
+// NewJob returns the job of a transport, which belongs to the job from now on. It waits for all ranks to come, and
+// returns an error, on every rank that can be told, if they do not run the same program, or if one has not come within
+// the timeout.
+func NewJob(t Transport, o Options) (*Job, error) {
+	timeout, err := o.timeout()
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{transport: t, rank: t.Rank(), size: t.Size(), timeout: timeout, memory: device.NewAllocator(device.HostMemory, 0),
+		queues: map[end]*queue{}, devices: map[end]device.Device{}}
+	p, err := programOf(o.Program)
+	if err == nil {
+		err = j.agree(p)
+	}
+	if err != nil {
+		err = fmt.Errorf("wire: %w", err)
+		t.Fail(err)
+		return nil, errors.Join(err, t.Close())
+	}
+	return j, nil
+}
+
+func (o Options) timeout() (time.Duration, error) {
+	if o.Timeout != 0 {
+		return o.Timeout, nil
+	}
+	v := os.Getenv("ASYNCGEN_RANK_TIMEOUT")
+	if v == "" {
+		return defaultTimeout, nil
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("wire: ASYNCGEN_RANK_TIMEOUT=%s: want a time such as 30s or 10m", v)
+	}
+	return d, nil
+}
+
+// Rank is the number of this process, from 0. What only one process should do, such as printing, rank 0 does.
+func (j *Job) Rank() int { return j.rank }
+
+// Size is the number of ranks.
+func (j *Job) Size() int { return j.size }
+
+// To returns the device that sends to a rank, another one.
+func (j *Job) To(rank int) device.Device { return j.device(end{rank, true}) }
+
+// From returns the device that receives from a rank, another one.
+func (j *Job) From(rank int) device.Device { return j.device(end{rank, false}) }
+
+func (j *Job) device(e end) device.Device {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	d, ok := j.devices[e]
+	if !ok {
+		if e.peer < 0 || e.peer >= j.size || e.peer == j.rank {
+			panic(fmt.Sprintf("wire: rank %d of %d has no messages with rank %d", j.rank, j.size, e.peer))
+		}
+		q := newQueue(j, e)
+		if j.err != nil {
+			q.lose()
+		}
+		q.closed = j.closed
+		d = device.Wrap(fmt.Sprintf("rank:%d", e.peer), device.KindCPU, q)
+		j.queues[e], j.devices[e] = q, d
+	}
+	return d
+}
+
+// Err returns why the job is lost, or nil.
+func (j *Job) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
+// Fail says that this rank gives up because of err. The job is lost here, and elsewhere as soon as others notice.
+func (j *Job) Fail(err error) {
+	j.fail(fmt.Errorf("rank %d has given up: %w: %w", j.rank, device.ErrLost, err))
+}
+
+// fail makes all devices lost ones, because of err, which wraps device.ErrLost. Only the first call does something.
+func (j *Job) fail(err error) {
+	j.mu.Lock()
+	if j.err != nil {
+		j.mu.Unlock()
+		return
+	}
+	j.err = err
+	for _, q := range j.queues {
+		q.lose()
+	}
+	j.mu.Unlock()
+	j.transport.Fail(err)
+}
+
+// Close waits until all messages that were submitted have ended, on all ranks, and ends the job. It returns why the job
+// is lost, if it is. Messages that are submitted later fail with device.ErrClosed.
+//
+// Engines may have messages that they have not submitted: call asyncrt.WaitAll before.
+func (j *Job) Close() error {
+	j.mu.Lock()
+	again := j.closed
+	j.closed = true
+	var queues []*queue
+	for _, q := range j.queues {
+		queues = append(queues, q)
+	}
+	j.mu.Unlock()
+	if again {
+		return nil
+	}
+	for _, q := range queues {
+		q.Close()
+	}
+	err := j.transport.Close()
+	j.memory.Trim()
+	if lost := j.Err(); lost != nil {
+		return lost
+	}
+	return err
+}
