@@ -48,6 +48,9 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 	} else {
 		r.skipped = true
 		e.skippedNow.Add(1)
+		if r.isOwed(st) {
+			e.outside(func() { st.owe(r) })
+		}
 	}
 	for i, s := range r.operands {
 		if s != nil && r.writes>>i&1 != 0 && s.err.Load() != r.fail {
@@ -68,6 +71,9 @@ func (st *stream) runNow(op *Op, writes uint8, pc uintptr) {
 func (st *stream) complete(r *record) error {
 	var c [1]device.Command
 	if err := r.command(st, &c[0]); err != nil {
+		if r.isOwed(st) {
+			st.owe(r)
+		}
 		return err
 	}
 	if st.e.virtual.Load() != nil {
@@ -81,4 +87,13 @@ func (st *stream) complete(r *record) error {
 		return err
 	}
 	return st.backend.Failure(t)
+}
+
+// owe hands a message over that can't run, see message.go.
+func (st *stream) owe(r *record) {
+	var c [1]device.Command
+	r.owe(&c[0])
+	if t, err := submit(st.backend, c[:]); err == nil {
+		await(context.Background(), st.backend, t) // the operation has failed already
+	}
 }

@@ -211,6 +211,10 @@ func (q *queue) submitSome(most int, p patience) bool {
 			}
 		}
 		r.skipped = r.refused != nil || r.link != nil && r.foreignSpoiled(q.st)
+		if r.skipped && r.isOwed(q.st) {
+			r.owe(&c)
+			r.skipped = false
+		}
 		if !r.skipped {
 			q.batch = append(q.batch, c)
 		}

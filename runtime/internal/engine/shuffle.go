@@ -238,9 +238,23 @@ func (q *shuffledQueue) choices() (submit, finish int) {
 		}
 	}
 	if q.openGate() == nil {
-		finish = int(q.submitted - q.st.done.Load())
+		finish = q.finishable()
 	}
 	return submit, finish
+}
+
+// finishable returns how many operations a move may wait for. Messages of other processes may come only after a move of
+// this one, so it waits for none that has not come. q.mu is held.
+func (q *shuffledQueue) finishable() (n int) {
+	done := q.st.done.Load()
+	all := int(q.submitted - done)
+	if all == 0 || !q.st.seq(done).kernel.Code.IsMessage() {
+		return all
+	}
+	for n < all && q.st.backend.Done(q.st.seq(done+uint64(n)).ticket) {
+		n++
+	}
+	return n
 }
 
 // move makes move number k: those that hand over come first.
