@@ -66,12 +66,12 @@ runtime/op/opgen:        device device/kernel runtime/op
 runtime/internal/tape:   device device/kernel runtime/op
 # Importing tensors must be enough to compute: the devices that need nothing
 # but Go register themselves.
-runtime/tensor:          device device/kernel device/cpu device/sim runtime/internal/engine runtime/internal/tape runtime/op gonum.org/v1/gonum/mat
+runtime/tensor:          device device/kernel device/cpu device/sim device/wire runtime/internal/engine runtime/internal/tape runtime/op gonum.org/v1/gonum/mat
 # A loader makes tensors of host memory. Where that fails, the error names the line of the loop, not one of a worker.
 # A loader makes tensors of host memory. Those that its workers make carry the line of the loop.
 runtime/data:            device runtime/internal/engine runtime/tensor
 # Losses are expressions, added up as they are computed. Steps of optimisers are expressions too.
-runtime/nn:              device device/kernel runtime/tensor
+runtime/nn:              device device/kernel device/wire runtime/tensor
 # What the host counts goes on in a step that the engine has captured.
 runtime/optim:           device device/kernel runtime/internal/engine runtime/tensor runtime/nn
 # What shows and records numbers that a device may still be computing. It uses tensors as users do.

@@ -298,7 +298,7 @@ func (q *queue) take(m *message) error {
 	case what != m.cmd.Imm[0] || state != isThere && state != isFailed:
 		return fmt.Errorf("rank %d sends something else than rank %d asks for, so they do not do the same: %w", q.peer, q.job.rank, device.ErrLost)
 	case state == isFailed:
-		q.complete(m, fmt.Errorf("rank %d has failed to compute what it was to send", q.peer))
+		q.complete(m, fmt.Errorf("rank %d could not send it: an operation has failed there, or before", q.peer))
 		return nil
 	}
 	if out := m.cmd.Buf[0]; out != nil {

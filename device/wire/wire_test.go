@@ -158,7 +158,7 @@ func TestFailedMessage(t *testing.T) {
 	if err := from.Wait(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"", "rank 0 has failed to compute what it was to send", "", ""} {
+	for i, want := range []string{"", "rank 0 could not send it: an operation has failed there, or before", "", ""} {
 		if got := fmt.Sprint(from.Failure(device.Ticket(i + 1))); got != want && (want != "" || got != "<nil>") {
 			t.Errorf("message %d: %s, want %s", i, got, want)
 		}

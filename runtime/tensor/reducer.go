@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/wire"
 	"github.com/asyncgen/asyncgen/runtime/internal/tape"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
@@ -21,8 +22,9 @@ import (
 //
 // One goroutine at a time may use a Reducer. nn.DataParallel is built on it.
 type Reducer struct {
+	job    *wire.Job  // nil: there is one rank
 	copies [][]*Param // by device
-	shards int
+	shards int        // of this rank
 	bucket int        // in bytes, see NewReducer
 	seen   [][]uint64 // by copy and parameter: how often it had been set at the last InStep
 	sweep  *sweep     // the Backward under way, or nil
@@ -40,6 +42,16 @@ type Reducer struct {
 //
 //asyncgen:api pure
 func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
+	return NewReducerOver(nil, shards, bucket, copies...)
+}
+
+// NewReducerOver returns a Reducer that adds up the gradients of all ranks of a job, see [AllReduceOver]. Each
+// rank has as many copies and shards. The sums are those of one rank that has all shards, those of rank 0 first.
+// Each parameter gets a gradient of each shard or of none: Backward panics with a [*Mistake] otherwise, because
+// the other ranks would not know. job may be nil.
+//
+//asyncgen:api pure
+func NewReducerOver(job *wire.Job, shards, bucket int, copies ...[]*Param) *Reducer {
 	if bucket <= 0 {
 		bucket = defaultBucket
 	}
@@ -51,7 +63,7 @@ func NewReducer(shards, bucket int, copies ...[]*Param) *Reducer {
 			panic(&Mistake{Op: "NewReducer", Text: fmt.Sprintf("copies with %d and %d parameters", len(copies[0]), len(c))})
 		}
 	}
-	r := &Reducer{copies: copies, shards: shards, bucket: bucket, seen: make([][]uint64, len(copies))}
+	r := &Reducer{job: job, copies: copies, shards: shards, bucket: bucket, seen: make([][]uint64, len(copies))}
 	for c := range copies {
 		r.seen[c] = make([]uint64, len(copies[c]))
 	}
@@ -82,8 +94,8 @@ func (r *Reducer) InStep() (param int, ok bool) {
 	return param, ok
 }
 
-// Shard calls f, which computes shard i with copy i*n/shards, where n is the number of copies. The gradients of
-// everything that f computes from the parameters of that copy count for the shard.
+// Shard calls f, which computes shard i of this rank with copy i*n/shards, where n is the number of copies. The
+// gradients of everything that f computes from the parameters of that copy count for the shard.
 //
 //asyncgen:api call 1 once
 func (r *Reducer) Shard(i int, f func()) {
@@ -258,6 +270,10 @@ func (s *sweep) first(param int) *Tensor {
 func (s *sweep) mustBeAlike(param int) {
 	first := s.first(param)
 	for _, g := range s.grads[param] {
+		if g == nil && s.r.job != nil {
+			s.r.sweep = nil
+			wrong("Backward", missingShard)
+		}
 		if g == nil {
 			continue
 		}
@@ -271,6 +287,9 @@ func (s *sweep) mustBeAlike(param int) {
 		}
 	}
 }
+
+// missingShard is the Mistake of a Backward that reaches some of the shards of a rank.
+const missingShard = "the loss does not depend on all shards, and the other ranks of the job can't know on which: use the whole result"
 
 // alike reports whether the same shards have gradients of both parameters, with the same element types.
 func (s *sweep) alike(a, b int) bool {
@@ -304,7 +323,7 @@ func (s *sweep) send(params []int) {
 			terms = append(terms, s.together(params, i))
 		}
 	}
-	t.reduction = newReduction(terms)
+	t.reduction = newReduction(s.r.job, terms)
 	letGo(terms...)
 	t.reduction.advance()
 	for _, sum := range t.sums {
@@ -395,15 +414,15 @@ func (s *sweep) deliver(t *transport) {
 		}
 		whole.letGo()
 	}
-	letGo(t.wholes...)
+	letGo(t.wholes[t.here : t.here+t.each]...)
 }
 
 // on returns a handle of the whole sum on dev, or a copy if the ring does not contain dev.
 func (t *transport) on(dev device.Device) *Tensor {
-	for place, d := range t.ring {
-		if d.Unscoped() == dev.Unscoped() {
+	for place := t.here; place < t.here+t.each; place++ {
+		if t.ring[place].Unscoped() == dev.Unscoped() {
 			return t.wholes[place].another()
 		}
 	}
-	return t.wholes[0].move(dev)
+	return t.wholes[t.here].move(dev)
 }

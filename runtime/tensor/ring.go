@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/wire"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
 
@@ -36,36 +37,55 @@ import (
 //asyncgen:api op
 //go:noinline
 func AllReduce(ts ...*Tensor) []*Tensor {
+	mustAdd("AllReduce", ts)
+	return reduceAll(nil, ts)
+}
+
+// mustAdd panics unless ts can be added up.
+func mustAdd(name string, ts []*Tensor) {
 	if len(ts) == 0 {
-		wrong("AllReduce", op.MistakeNothing)
+		wrong(name, op.MistakeNothing)
 	}
 	for _, t := range ts {
 		if t == nil {
-			wrong("AllReduce", op.MistakeNil)
+			wrong(name, op.MistakeNil)
 		}
-		t.mustLive("AllReduce")
+		t.mustLive(name)
 		if t.dtype != ts[0].dtype {
-			wrong("AllReduce", op.MistakeDTypes, ts[0], t)
+			wrong(name, op.MistakeDTypes, ts[0], t)
 		}
 		if !slices.Equal(t.shape, ts[0].shape) {
-			wrong("AllReduce", op.MistakeShapes, ts[0], t)
+			wrong(name, op.MistakeShapes, ts[0], t)
 		}
 	}
 	if !op.Add.Types.Has(ts[0].dtype) {
-		wrong("AllReduce", op.Unsupported(op.Add.Types), ts...)
+		wrong(name, op.Unsupported(op.Add.Types), ts...)
 	}
-	r := newReduction(ts)
+}
+
+// reduceAll enqueues the sum of ts, and of those of the other ranks of job. job may be nil.
+func reduceAll(job *wire.Job, ts []*Tensor) []*Tensor {
+	r := newReduction(job, ts)
 	for r.advance() {
 	}
 	return r.results()
 }
 
 // A reduction is an AllReduce under way. Each advance moves all of its sums by one device.
+//
+// With a job, it is one over all ranks. Each rank has the terms and places of all, and enqueues, step by step, what the
+// steps of all mean for itself: adding and copying between its own places, and messages where a sum comes from another
+// rank or goes to one. Terms and places of a rank follow those of the rank before, and are like them.
 type reduction struct {
+	job    *wire.Job // nil: there is one rank
 	shape  device.Shape
-	terms  []*Tensor // flattened, handles of its own
-	places []int     // by term: the index of its device in ring, called a place
-	ring   []device.Device
+	dtype  device.DType
+	size   int             // of a term, in elements
+	terms  []*Tensor       // flattened, handles of its own; nil: on another rank
+	places []int           // by term: the index of its device in ring, called a place
+	ring   []device.Device // the zero Device: of another rank
+	here   int             // the first place of this rank
+	each   int             // how many places each rank has
 	sums   []*partialSum
 	// By place: the flat result on that device, which holds all sums, one after the other. It is nil until the
 	// first sum is put there; with one or two sums, until all of them are put there at once.
@@ -77,9 +97,9 @@ type reduction struct {
 type partialSum struct {
 	from, to int       // the elements that it is the sum of
 	order    []int     // the terms that are not added yet, in the order of adding
-	acc      *Tensor   // the sum so far; nil before the first term, and when it is whole
-	home     []*Tensor // by place: the whole sum, if it is there; nil until it is whole
-	at       int       // the last place that the whole sum has come to
+	acc      *Tensor   // the sum so far; nil before the first term, when it is whole, and while it is on another rank
+	home     []*Tensor // by place of this rank: the whole sum, if it is there; nil until it is whole
+	at       int       // the last place that the sum has come to; -1 before the first term
 	left     int       // how many places the whole sum has not come to
 	beat     int       // in which it last moved, see advanceOn
 }
@@ -91,35 +111,59 @@ const (
 	startBytes  = 1 << 20  // what a link carries in the time that a copy takes to start: 20 µs, at 50 GB/s
 )
 
-// newReduction prepares the reduction of ts, at least one tensor. It enqueues only contiguous copies of views that
-// have gaps.
-func newReduction(ts []*Tensor) *reduction {
-	r := &reduction{shape: ts[0].Shape(), terms: make([]*Tensor, len(ts)), places: make([]int, len(ts))}
-	for i, t := range ts {
-		r.terms[i] = planned(op.Reshape, op.Attr{Shape: device.Shape{t.size}}, operands{t}, true)
+// newReduction prepares the reduction of ts, at least one tensor, and of those of other ranks of job, which may be nil.
+// It enqueues only contiguous copies of views that have gaps.
+func newReduction(job *wire.Job, ts []*Tensor) *reduction {
+	r := &reduction{job: job, shape: ts[0].Shape(), dtype: ts[0].dtype, size: ts[0].size}
+	var mine []*Tensor
+	var places []int
+	var ring []device.Device
+	for _, t := range ts {
+		mine = append(mine, planned(op.Reshape, op.Attr{Shape: device.Shape{t.size}}, operands{t}, true))
 		dev := t.storage.Device()
-		place := slices.IndexFunc(r.ring, func(d device.Device) bool { return d.Unscoped() == dev.Unscoped() })
+		place := slices.IndexFunc(ring, func(d device.Device) bool { return d.Unscoped() == dev.Unscoped() })
 		if place < 0 {
-			place = len(r.ring)
-			r.ring = append(r.ring, dev)
+			place = len(ring)
+			ring = append(ring, dev)
 		}
-		r.ring[place] = r.ring[place].Within(dev)
-		r.places[i] = place
+		ring[place] = ring[place].Within(dev)
+		places = append(places, place)
 	}
-	size, bytes := ts[0].size, ts[0].size*ts[0].dtype.Size()
-	order := make([]int, len(ts))
+	r.terms, r.places, r.ring, r.each = mine, places, ring, len(ring)
+	if job != nil {
+		r.spread(mine, places, ring)
+	}
+	bytes := r.size * r.dtype.Size()
+	order := make([]int, len(r.terms))
 	for i := range order {
 		order[i] = i
 	}
 	if bytes < halvedBytes {
-		r.cut(0, size, order)
+		r.cut(0, r.size, order)
 		return r
 	}
 	middle := len(order) / 2
-	r.cut(0, size-size/2, order)
-	r.cut(size-size/2, size, append(slices.Clone(order[middle:]), order[:middle]...))
+	r.cut(0, r.size-r.size/2, order)
+	r.cut(r.size-r.size/2, r.size, append(slices.Clone(order[middle:]), order[:middle]...))
 	return r
 }
+
+// spread puts the terms and places of this rank among those of all.
+func (r *reduction) spread(mine []*Tensor, places []int, ring []device.Device) {
+	n := r.job.Size()
+	r.terms, r.places, r.ring = make([]*Tensor, n*len(mine)), nil, make([]device.Device, n*len(ring))
+	copy(r.terms[r.job.Rank()*len(mine):], mine)
+	r.here = r.job.Rank() * r.each
+	copy(r.ring[r.here:], ring)
+	for rank := range n {
+		for _, place := range places {
+			r.places = append(r.places, rank*r.each+place)
+		}
+	}
+}
+
+// isHere reports whether a place is one of this rank.
+func (r *reduction) isHere(place int) bool { return place >= r.here && place < r.here+r.each }
 
 // pieces returns the best number of pieces for a half with the given number of bytes. It assumes that no other
 // reduction is under way.
@@ -142,9 +186,9 @@ func (r *reduction) pieces(bytes int) (best int) {
 
 // cut makes sums of the elements in [from, to), in pieces. order is the order in which their terms are added.
 func (r *reduction) cut(from, to int, order []int) {
-	n := r.pieces((to - from) * r.terms[0].dtype.Size())
+	n := r.pieces((to - from) * r.dtype.Size())
 	for i := range n {
-		r.sums = append(r.sums, &partialSum{from: from + i*(to-from)/n, to: from + (i+1)*(to-from)/n, order: order, left: len(r.ring)})
+		r.sums = append(r.sums, &partialSum{from: from + i*(to-from)/n, to: from + (i+1)*(to-from)/n, order: order, at: -1, left: len(r.ring)})
 	}
 }
 
@@ -175,13 +219,18 @@ func (r *reduction) settle() {
 // advanceOn moves those sums whose next stop is dev. The work of each device is divided into numbered beats, which
 // begin at about the same time on all devices; beat is the latest one of dev. A sum that moved in the same beat
 // stays, because its copy has not arrived yet. So each sum moves by one device in a beat, and while it travels a
-// device has the work of a beat to do.
+// device has the work of a beat to do. All ranks have the same beats: what dev does, the device at the same place of
+// each other rank is taken to do as well.
 func (r *reduction) advanceOn(dev device.Device, beat int) {
 	if r.isOver {
 		return
 	}
+	place := slices.IndexFunc(r.ring, func(d device.Device) bool { return d != device.Device{} && d.Unscoped() == dev.Unscoped() })
+	if place < 0 {
+		return
+	}
 	for _, s := range r.sums {
-		if s.left > 0 && s.beat < beat && r.ring[r.next(s)].Unscoped() == dev.Unscoped() {
+		if s.left > 0 && s.beat < beat && r.next(s)%r.each == place%r.each {
 			s.beat = beat
 			r.step(s)
 		}
@@ -203,25 +252,30 @@ func (r *reduction) next(s *partialSum) int {
 func (r *reduction) step(s *partialSum) {
 	if s.home != nil {
 		next := (s.at + 1) % len(r.ring)
-		s.home[next] = r.moved(s.home[s.at], next)
+		s.home[next] = r.moved(s.home[s.at], s, next)
 		s.at = next
 		s.left--
 		r.place(s)
 		return
 	}
 	place := r.places[s.order[0]]
-	if s.acc != nil {
+	if s.at >= 0 {
 		before := s.acc
-		s.acc = r.moved(before, place)
-		before.letGo()
+		s.acc = r.moved(before, s, place)
+		if before != nil {
+			before.letGo()
+		}
 	}
+	s.at = place
 	for len(s.order) > 0 && r.places[s.order[0]] == place {
-		s.add(planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{r.terms[s.order[0]]}, true))
+		if r.isHere(place) {
+			s.add(planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{r.terms[s.order[0]]}, true))
+		}
 		s.order = s.order[1:]
 	}
 	if len(s.order) == 0 {
 		s.home = make([]*Tensor, len(r.ring))
-		s.home[place], s.acc, s.at = s.acc, nil, place
+		s.home[place], s.acc = s.acc, nil
 		s.left--
 		r.place(s)
 	}
@@ -230,7 +284,7 @@ func (r *reduction) step(s *partialSum) {
 // place puts s, which is whole, into the result of the device that it has come to. If there are many sums, those
 // that have arrived need not wait for the last one.
 func (r *reduction) place(s *partialSum) {
-	if len(r.sums) <= 2 {
+	if len(r.sums) <= 2 || !r.isHere(s.at) {
 		return // assemble needs only one command for both
 	}
 	if r.wholes == nil {
@@ -238,7 +292,7 @@ func (r *reduction) place(s *partialSum) {
 	}
 	x, isFirst := s.home[s.at], r.wholes[s.at] == nil
 	if isFirst {
-		r.wholes[s.at] = newResult(x.storage.Device(), x.dtype, device.Shape{r.terms[0].size}, x.node != nil)
+		r.wholes[s.at] = newResult(x.storage.Device(), x.dtype, device.Shape{r.size}, x.node != nil)
 	}
 	put(op.Concat, r.wholes[s.at], x, 0, s.from, 1, !isFirst)
 }
@@ -254,10 +308,20 @@ func (s *partialSum) add(x *Tensor) {
 	s.acc = sum
 }
 
-// moved returns x on the device at the given place.
-func (r *reduction) moved(x *Tensor, place int) *Tensor {
-	from := x.storage.Device()
-	return planned(op.To, op.Attr{Device: r.ring[place].Within(from), Origin: from}, operands{x}, true)
+// moved returns x, which s has come to at s.at, on the device at the given place. On a rank that has neither of the
+// places nothing happens. x is nil if it is on another rank, and so is the result.
+func (r *reduction) moved(x *Tensor, s *partialSum, place int) *Tensor {
+	from, to := s.at/r.each, place/r.each
+	switch {
+	case x != nil && r.isHere(place):
+		from := x.storage.Device()
+		return planned(op.To, op.Attr{Device: r.ring[place].Within(from), Origin: from}, operands{x}, true)
+	case x != nil:
+		x.send(r.job, to, messageOf(ofSum, s.from, s.to))
+	case r.isHere(place):
+		return receive(r.job, from, device.Shape{s.to - s.from}, r.dtype, r.ring[place], messageOf(ofSum, s.from, s.to))
+	}
+	return nil
 }
 
 // assemble makes the result of each device from the sums, and lets go of everything else.
@@ -265,7 +329,7 @@ func (r *reduction) assemble() {
 	r.isOver = true
 	placed := r.wholes
 	r.wholes = make([]*Tensor, len(r.ring))
-	for place := range r.ring {
+	for place := r.here; place < r.here+r.each; place++ {
 		parts := make([]*Tensor, len(r.sums))
 		for i, s := range r.sums {
 			parts[i] = s.home[place]
@@ -283,17 +347,31 @@ func (r *reduction) assemble() {
 		r.wholes[place] = planned(op.Reshape, op.Attr{Shape: r.shape}, operands{flat}, true)
 		flat.letGo()
 	}
-	letGo(r.terms...)
+	letGo(r.mine()...)
 	r.terms, r.sums = nil, nil
 }
 
-// results returns a handle of the result for each term, and lets go of its own. The reduction is over.
+// mine lists the terms of this rank.
+func (r *reduction) mine() []*Tensor {
+	if r.job == nil {
+		return r.terms
+	}
+	n := len(r.terms) / r.job.Size()
+	return r.terms[r.job.Rank()*n:][:n]
+}
+
+// results returns a handle of the result for each term of this rank, and lets go of its own. The reduction is over.
 func (r *reduction) results() []*Tensor {
-	results := make([]*Tensor, len(r.places))
-	for i, place := range r.places {
+	places := r.places
+	if r.job != nil {
+		n := len(places) / r.job.Size()
+		places = places[r.job.Rank()*n:][:n]
+	}
+	results := make([]*Tensor, len(places))
+	for i, place := range places {
 		results[i] = r.wholes[place].another()
 	}
-	letGo(r.wholes...)
+	letGo(r.wholes[r.here : r.here+r.each]...)
 	r.wholes = nil
 	return results
 }

@@ -2,9 +2,10 @@ package engine
 
 import "github.com/asyncgen/asyncgen/device"
 
-// Messages between processes are operations on devices of package device/wire, linked to storages of the host as uploads
-// and downloads are. Both ends count messages, so each is handed to its device even if its operation can't run: its
-// input is spoiled, its scope has ended, or there is no memory. Then the command has no buffer, see device.Send.
+// Messages between processes are operations on devices of package device/wire, linked to storages of the host as
+// uploads and downloads are. Both ends count messages, so each is handed to its device even if its operation can't
+// run: its input is spoiled, its scope has ended, or there is no memory. Then the command has no buffer, see
+// device.Send.
 
 var (
 	sends    = makeKernels("send", device.Send)
@@ -14,8 +15,8 @@ var (
 // messageAhead is the panic of a message that a program may not want: processes would not agree which ones there are.
 const messageAhead = "asyncgen: a message between the processes of a job, in a loop that runs ahead of its test: the function must not be rewritten"
 
-// Send sends n elements of s, from element off on, by a device of package device/wire. s is on a device of the program's
-// own threads. what is Imm[0], see device.Send. Like Copy, it does not wait.
+// Send sends n elements of s, from element off on, by a device of package device/wire. s is on a device of the
+// program's own threads. what is Imm[0], see device.Send. Like Copy, it does not wait.
 func (e *Engine) Send(to device.Device, s *Storage, off, n int, dt device.DType, what uint64) {
 	e.mayExchange()
 	sent := e.NewStorage(to.Within(s.Device()), 0)

@@ -125,7 +125,7 @@ func TestSpoiledMessage(t *testing.T) {
 				r.e.WaitAll(t.Context())
 				return
 			}
-			for i, want := range []string{"[1 2]", "rank 0 has failed to compute", "skip", "rank 0 has failed to compute", "[4 5]"} {
+			for i, want := range []string{"[1 2]", "rank 0 could not send it", "skip", "rank 0 could not send it", "[4 5]"} {
 				on := r.cpu
 				if want == "skip" {
 					on = scoped

@@ -1,0 +1,171 @@
+package tensor
+
+import (
+	"slices"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/wire"
+	"github.com/asyncgen/asyncgen/runtime/op"
+)
+
+// Tensors of several processes, the ranks of a job. All ranks enqueue the same messages in the same order.
+
+// AllReduceOver is [AllReduce] over all ranks of a job: each rank calls it, and gives it as many tensors, of the
+// same shape and element type, on as many devices in the same order. The result is the sum of all of them, on each
+// device of ts. It is the sum that one rank gets for all tensors, those of rank 0 first, to the bit. Nothing
+// waits.
+//
+// If a tensor of any rank fails, so do the results on all ranks. If a rank or its connection is lost, results fail
+// with an error that wraps [device.ErrLost].
+//
+// Gradients do not go from one rank to another: AllReduceOver panics with a [*Mistake] if a tensor is tracked, and
+// where AllReduce does. No message can be enqueued in a step that is captured, or in a function that the generator
+// has rewritten and that runs ahead of a test.
+//
+//asyncgen:api op
+//go:noinline
+func AllReduceOver(job *wire.Job, ts ...*Tensor) []*Tensor {
+	mustAdd("AllReduceOver", ts)
+	mustNotTrack("AllReduceOver", ts...)
+	return reduceAll(job, ts)
+}
+
+// AllGatherOver returns the tensors that the ranks of a job give it, by rank, on the device of t. Those of all ranks
+// have one shape and element type. What [AllReduceOver] says about failures and gradients holds here, too.
+//
+//asyncgen:api op
+//go:noinline
+func AllGatherOver(job *wire.Job, t *Tensor) []*Tensor {
+	mustNotTrack("AllGatherOver", t)
+	return gatherOver(job, t, 0)
+}
+
+// BroadcastOver returns the tensor that one rank of a job, the root, gives it, on the device of t. The tensors of
+// the other ranks say its shape and element type; their elements do not matter. What [AllReduceOver] says about
+// failures and gradients holds here, too.
+//
+//asyncgen:api op
+//go:noinline
+func BroadcastOver(job *wire.Job, root int, t *Tensor) *Tensor {
+	mustNotTrack("BroadcastOver", t)
+	if root < 0 || root >= job.Size() {
+		wrong("BroadcastOver", op.MistakeRange+" (there is no such rank)", t)
+	}
+	n := job.Size()
+	me, what := (job.Rank()-root+n)%n, messageOf(ofBroadcast, root, t.size)
+	x := t
+	step := 1 // a rank gets it from the one without its lowest bit, and gives it to those with one more bit below that
+	for ; step < n && me&step == 0; step *= 2 {
+	}
+	if me > 0 {
+		x = receive(job, (me-step+root)%n, t.shape, t.dtype, t.storage.Device(), what)
+	}
+	for step /= 2; step > 0; step /= 2 {
+		if me+step < n {
+			x.send(job, (me+step+root)%n, what)
+		}
+	}
+	if x == t {
+		return t.detached()
+	}
+	return x
+}
+
+// trackedTerm is the Mistake of a tracked tensor that was to go to other ranks.
+const trackedTerm = "gradients do not go from one rank to another: give it the Detach of a tensor that is tracked"
+
+// mustNotTrack panics unless ts are tensors that may go to other ranks.
+func mustNotTrack(name string, ts ...*Tensor) {
+	for _, t := range ts {
+		if t == nil {
+			wrong(name, op.MistakeNil)
+		}
+		t.mustLive(name)
+		if t.node != nil {
+			wrong(name, trackedTerm, t)
+		}
+	}
+}
+
+// gatherOver is AllGatherOver. extra is a number that must be the same on all ranks. In each of log2(n) steps a
+// rank gets twice what it has from a rank that is twice as far away (Bruck et al. 1997).
+func gatherOver(job *wire.Job, t *Tensor, extra int) []*Tensor {
+	n, me := job.Size(), job.Rank()
+	flat := planned(op.Reshape, op.Attr{Shape: device.Shape{t.size}}, operands{t}, false)
+	have := []*Tensor{flat.move(hostOf(t.storage.Device()))} // of ranks me, me+1, ...
+	flat.letGo()
+	what := messageOf(ofGather, t.size, extra)
+	for d := 1; d < n; d *= 2 {
+		more := min(d, n-d)
+		parts := have[0].another()
+		if more > 1 {
+			parts.letGo()
+			parts = concat("AllGatherOver", 0, have[:more])
+		}
+		parts.send(job, (me-d+n)%n, what)
+		parts.letGo()
+		got := receive(job, (me+d)%n, device.Shape{more * t.size}, t.dtype, have[0].storage.Device(), what)
+		for i := range more {
+			have = append(have, planned(op.Slice, op.Attr{From: i * t.size, To: (i + 1) * t.size}, operands{got}, false))
+		}
+		got.letGo()
+	}
+	all := make([]*Tensor, n)
+	for i, x := range have {
+		there := x.move(t.storage.Device())
+		all[(me+i)%n] = planned(op.Reshape, op.Attr{Shape: t.shape}, operands{there}, false)
+		letGo(x, there)
+	}
+	return all
+}
+
+// What a message is, which both ends have to say: see device.Send.
+const (
+	ofSum uint64 = iota + 1
+	ofGather
+	ofBroadcast
+)
+
+// messageOf identifies a message of some kind, by two numbers that both ends know.
+func messageOf(kind uint64, a, b int) uint64 {
+	h := kind
+	for _, v := range []int{a, b} {
+		h = (h ^ uint64(v)) * 0x9e3779b97f4a7c15
+		h ^= h >> 32
+	}
+	return h
+}
+
+// hostOf returns dev, if the host can read its memory in place, or else the CPU in the scopes of dev.
+func hostOf(dev device.Device) device.Device {
+	if c := dev.Caps(); c.Synchronous && c.HostMemory {
+		return dev
+	}
+	return device.CPU().Within(dev)
+}
+
+// send sends the elements of t to a rank.
+func (t *Tensor) send(job *wire.Job, rank int, what uint64) {
+	t = t.now()
+	x := t
+	if dev := t.storage.Device(); hostOf(dev) != dev {
+		x = t.copyTo(hostOf(dev))
+	} else if t.strides != nil {
+		x = contiguous(t, dev)
+	}
+	eng().Send(job.To(rank), x.storage, x.off, x.size, x.dtype, what+uint64(x.dtype))
+	if x != t {
+		x.letGo()
+	}
+}
+
+// receive returns a tensor that a rank sends, on dev.
+func receive(job *wire.Job, rank int, shape device.Shape, dt device.DType, dev device.Device, what uint64) *Tensor {
+	on := hostOf(dev)
+	t := &Tensor{storage: eng().Receive(job.From(rank), on, shape.Size(), dt, what+uint64(dt)), shape: slices.Clone(shape), size: shape.Size(), dtype: dt}
+	if on == dev {
+		return t
+	}
+	defer t.letGo()
+	return t.copyTo(dev)
+}
