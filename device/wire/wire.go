@@ -6,24 +6,28 @@
 // The package knows no network itself: a [Transport] does. Package wiretest has one for tests, whose ranks are in one
 // process.
 //
-// All ranks run the same program and enqueue the same messages in the same order. Then messages never wait in a circle:
-// the first one that has not ended waits for nothing but computation.
+// All ranks run the same program and enqueue the same messages in the same order. Then messages never wait in a
+// circle: the first one that has not ended waits for nothing but computation.
 //
 // # Failures
 //
-// A message that can't be computed where it is sent, because an operation there has failed, fails where it is received.
-// The job goes on.
+// A message that can't be computed where it is sent, because an operation there has failed, fails where it is
+// received. The job goes on.
 //
-// A job is lost as a whole, and stays lost: if a rank neither sends nor takes what it should for [Options.Timeout], if
-// the transport fails, if ranks do not run the same program, or by [Job.Fail]. Then all its devices are lost, with an
-// error that wraps [device.ErrLost] and names the rank. It is the same error for all messages.
+// A job is lost as a whole, and stays lost: if a rank neither sends nor takes what it should for
+// [Options.Timeout], if the transport fails, if ranks do not run the same program, or by [Job.Fail]. Then all its
+// devices are lost, with an error that wraps [device.ErrLost] and names the rank. It is the same error for all
+// messages.
 package wire
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -50,6 +54,7 @@ type Job struct {
 	size      int
 	timeout   time.Duration
 	memory    *device.Allocator // of what the transport works on
+	agreed    atomic.Uint64     // see Agree
 
 	mu      sync.Mutex // guards the rest
 	queues  map[end]*queue
@@ -65,8 +70,8 @@ type end struct {
 }
 
 // NewJob returns the job of a transport, which belongs to the job from now on. It waits for all ranks to come, and
-// returns an error, on every rank that can be told, if they do not run the same program, or if one has not come within
-// the timeout.
+// returns an error, on every rank that can be told, if they do not run the same program, or if one has not come
+// within the timeout.
 func NewJob(t Transport, o Options) (*Job, error) {
 	timeout, err := o.timeout()
 	if err != nil {
@@ -106,6 +111,19 @@ func (j *Job) Rank() int { return j.rank }
 
 // Size is the number of ranks.
 func (j *Job) Size() int { return j.size }
+
+// Agree says that this rank goes on in a way that s tells, and that all other ranks do, too: with as many shards, the
+// same seeds. The messages from now on carry that. So if the others have said something else, the job is lost at the
+// next message. Agree does not wait.
+func (j *Job) Agree(s string) {
+	h := fnv.New64a()
+	binary.Write(h, binary.LittleEndian, j.agreed.Load()) // no error: a hash takes all
+	h.Write([]byte(s))
+	j.agreed.Store(h.Sum64())
+}
+
+// Agreed is a number that depends on all that was agreed on.
+func (j *Job) Agreed() uint64 { return j.agreed.Load() }
 
 // To returns the device that sends to a rank, another one.
 func (j *Job) To(rank int) device.Device { return j.device(end{rank, true}) }
@@ -159,8 +177,8 @@ func (j *Job) fail(err error) {
 	j.transport.Fail(err)
 }
 
-// Close waits until all messages that were submitted have ended, on all ranks, and ends the job. It returns why the job
-// is lost, if it is. Messages that are submitted later fail with device.ErrClosed.
+// Close waits until all messages that were submitted have ended, on all ranks, and ends the job. It returns why
+// the job is lost, if it is. Messages that are submitted later fail with device.ErrClosed.
 //
 // Engines may have messages that they have not submitted: call asyncrt.WaitAll before.
 func (j *Job) Close() error {

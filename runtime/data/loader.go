@@ -28,6 +28,10 @@ type Options struct {
 	Prefetch int
 	// Device is where the tensors are. The zero Device is the default one.
 	Device device.Device
+	// Ranks says that so many processes share each batch, and that this one is Rank of them, from 0. Batches are made
+	// of the same samples in the same order, whatever Ranks is. Of each, this process gets the Rank-th of Ranks equal
+	// parts, and reads no other sample. The samples in all batches must be multiples of Ranks. 0 stands for 1.
+	Rank, Ranks int
 }
 
 // A Loader makes batches of the samples of a [Dataset], epoch by epoch. In an epoch each sample is in one batch.
@@ -60,7 +64,8 @@ type Position struct {
 
 // NewLoader returns a Loader of batches of the given number of samples, at position 0 of epoch 0. The last batch of an
 // epoch has the samples that are left, unless options say otherwise. It panics with a [tensor.Mistake] if batch is less
-// than 1, the length of set or an option is negative, or there is no tensor of the shape of a batch.
+// than 1, the length of set or an option is negative, there is no tensor of the shape of a batch, or ranks can't share
+// the batches equally.
 //
 //asyncgen:api control
 func NewLoader[X, Y device.Element](set Dataset[X, Y], batch int, options ...Options) *Loader {
@@ -74,6 +79,15 @@ func NewLoader[X, Y device.Element](set Dataset[X, Y], batch int, options ...Opt
 	n := set.Len()
 	if n < 0 {
 		wrong("NewLoader", "a set of %d samples", n)
+	}
+	o.Ranks = cmp.Or(o.Ranks, 1)
+	if o.Ranks < 1 || o.Rank < 0 || o.Rank >= o.Ranks {
+		wrong("NewLoader", "there is no rank %d of %d", o.Rank, o.Ranks)
+	}
+	for _, samples := range []int{batch, n % batch} {
+		if samples%o.Ranks != 0 && !(o.DropLast && samples < batch) {
+			wrong("NewLoader", "%d ranks can't share a batch of %d samples equally: take another number, or DropLast", o.Ranks, samples)
+		}
 	}
 	o.Workers = min(cmp.Or(o.Workers, runtime.GOMAXPROCS(0)), max(n, 1))
 	o.Prefetch = cmp.Or(o.Prefetch, 2)

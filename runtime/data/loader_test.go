@@ -659,3 +659,64 @@ func TestHugeSet(t *testing.T) {
 		t.Errorf("%v with %d bytes, want %v", got, took, want)
 	}
 }
+
+// The parts of all ranks are the batches of one, whatever happens to be shuffled; a position goes on for all.
+func TestLoaderRanks(t *testing.T) {
+	for _, o := range []data.Options{{}, {Shuffle: true, Seed: 3}, {Shuffle: true, DropLast: true, Workers: 3}} {
+		n := 28
+		if o.DropLast {
+			n = 31
+		}
+		one := load(counted{n: n}, 8, o)
+		var parts []*data.Loader
+		for rank := range 4 {
+			o.Rank, o.Ranks = rank, 4
+			parts = append(parts, load(counted{n: n}, 8, o))
+		}
+		for e := range 3 {
+			want := epoch(t, one)
+			for i := range want {
+				var got []int64
+				for rank, l := range parts {
+					for b, err := range l.All() {
+						if err != nil {
+							t.Fatal(err)
+						}
+						if want := len(want[i]) / 4; b.X.Dim(0) != want || b.Y.Dim(0) != want {
+							t.Errorf("%+v: rank %d has %d samples of batch %d, want %d", o, rank, b.X.Dim(0), i, want)
+						}
+						got = append(got, b.Y.Int64s()...)
+						break
+					}
+				}
+				if !slices.Equal(got, want[i]) {
+					t.Errorf("%+v: epoch %d, batch %d: %v, want %v", o, e, i, got, want[i])
+				}
+			}
+			for _, l := range parts {
+				for range l.All() {
+					t.Error("a batch too many")
+				}
+				if l.Position() != one.Position() {
+					t.Errorf("position %v, want %v", l.Position(), one.Position())
+				}
+			}
+		}
+	}
+	for want, o := range map[string]data.Options{
+		"data: NewLoader: there is no rank 4 of 4":                          {Rank: 4, Ranks: 4},
+		"data: NewLoader: there is no rank 1 of 1":                          {Rank: 1},
+		"data: NewLoader: there is no rank 0 of -2":                         {Ranks: -2},
+		"data: NewLoader: 4 ranks can't share a batch of 6 samples equally": {Ranks: 4},
+		"data: NewLoader: 3 ranks can't share a batch of 8 samples equally": {Ranks: 3, DropLast: true},
+	} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.HasPrefix(got, want) {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			}()
+			load(counted{n: 30}, 8, o)
+		}()
+	}
+}

@@ -148,16 +148,17 @@ func (m *maker) partsOf(n int) int { return min(n, 2*m.l.options.Workers) }
 
 // begin hands the next batch, if there is one, to the workers. It doesn't wait: parts has room for all that is begun.
 func (m *maker) begin() {
-	n := min(m.l.batch, m.end-m.at)
-	if n == 0 {
+	all := min(m.l.batch, m.end-m.at)
+	if all == 0 {
 		return
 	}
+	n := all / m.l.options.Ranks
 	parts := m.partsOf(n)
-	t := &task{order: m.order, at: m.at, n: n, done: make(chan struct{})}
+	t := &task{order: m.order, at: m.at + m.l.options.Rank*n, n: n, done: make(chan struct{})}
 	t.close = sync.OnceFunc(func() { close(t.done) })
 	t.room = sync.OnceValue(func() room { return m.l.room(n) })
 	t.left.Store(int64(parts))
-	m.at += n
+	m.at += all
 	m.batches = append(m.batches, t)
 	for i := range parts {
 		m.parts <- part{t, i * n / parts, (i + 1) * n / parts}

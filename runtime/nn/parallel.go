@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/wire"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -12,12 +13,14 @@ type Parallel struct {
 	// Devices has a device for each replica, in the order of the ring of [tensor.AllReduce]. If it is empty,
 	// there is one replica, on the default device.
 	Devices []device.Device
-	// Shards is the number of parts that a batch is cut into, a multiple of the number of devices.
+	// Shards is the number of parts that a batch is cut into, a multiple of the number of devices of all ranks.
 	// The bits of gradients depend on it, and not on the devices. 0: 8.
 	Shards int
 	// Bucket is the number of bytes of gradients that travel together, see [tensor.NewReducer]. Small
 	// buckets begin earlier and need more copies. Bits depend on it, too. 0: 1 MiB.
 	Bucket int
+	// Job, if it is not nil, has this process train together with the other ranks of a job. See [DataParallel].
+	Job *wire.Job
 }
 
 // defaultShards serves 1, 2, 4 and 8 devices.
@@ -47,6 +50,34 @@ const defaultShards = 8
 // All replicas should draw from one generator, as they do by default: shards are enqueued in their
 // order on any devices.
 //
+// # Several machines
+//
+// With a Job, all ranks of it run the same program, and each has as many devices. The shards are numbered over all
+// ranks, in the order of the ranks. A rank is given its own part of each batch, such as a data.Loader makes with
+// Options.Rank: with R ranks, part r of R equal ones. All parts have the same number of samples, at least one for
+// each shard of a rank.
+//
+//	batches := data.NewLoader(set, 256, data.Options{Rank: job.Rank(), Ranks: job.Size()})
+//	net := nn.DataParallel(model, nn.Parallel{Job: job})
+//	opt := optim.SGD(net.Params(), 0.005)
+//	for b := range batches.All() {
+//		opt.Minimize(net.Loss(nn.MSELoss, b.X, b.Y))
+//	}
+//
+// Loss is the mean over the whole batch, on each rank, and its gradient is that of the whole batch. Forward gives the
+// results of the rank's own samples alone, without gradients. So training uses Loss. Whatever a program decides must
+// not depend on what only one rank knows.
+//
+// Training gives the same bits on any number of ranks, and those of a program without a Job that is given the whole
+// batches. Weights, those that are drawn later too, and buffers are those of rank 0. Layers that draw, such as
+// [Dropout], draw on each rank what one rank alone would draw for its shards: a rank moves its generators on by what
+// the others draw. For that, shards of the same length draw the same number of elements, and the generators are the
+// default one and those among the cells of m. They have the same seeds and positions on all ranks. If a first Forward
+// or Loss draws more than weights, or another number than the one before, DataParallel computes it twice. Only the
+// bits of a model whose weights are drawn in a pass that also draws otherwise differ from those without a Job.
+//
+// A rank that has other shards, devices or draws than the rest loses the job, with an error that says so.
+//
 //asyncgen:api value 0
 func DataParallel(m Module, how Parallel) *Replicas {
 	mustNotBeNil("DataParallel", m)
@@ -57,10 +88,14 @@ func DataParallel(m Module, how Parallel) *Replicas {
 	if shards == 0 {
 		shards = defaultShards
 	}
-	if shards < 0 || shards%len(devices) != 0 {
-		wrong("DataParallel", "%d shards can't be shared equally by %d devices: set Parallel.Shards to a multiple", shards, len(devices))
+	ranks := 1
+	if how.Job != nil {
+		ranks = how.Job.Size()
 	}
-	r := &Replicas{devices: append([]device.Device(nil), devices...), shards: shards}
+	if all := ranks * len(devices); shards < 0 || shards%all != 0 {
+		wrong("DataParallel", "%d shards can't be shared equally by %d devices: set Parallel.Shards to a multiple", shards, all)
+	}
+	r := &Replicas{job: how.Job, ranks: ranks, devices: append([]device.Device(nil), devices...), shards: shards / ranks}
 	var params [][]*Param
 	for i := range devices {
 		replica := m
@@ -75,7 +110,10 @@ func DataParallel(m Module, how Parallel) *Replicas {
 		}
 	}
 	r.params = params
-	r.grads = tensor.NewReducer(shards, how.Bucket, params...)
+	r.grads = tensor.NewReducerOver(r.job, r.shards, how.Bucket, params...)
+	if r.job != nil {
+		r.begin(how)
+	}
 	r.Sync()
 	return r
 }
@@ -96,9 +134,13 @@ type Replicas struct {
 	devices []device.Device
 	params  [][]*Param
 	buffers [][]*Buffer
-	shards  int
+	shards  int // of this rank
 	grads   *tensor.Reducer
 	isWhole bool // no parameter is without a value
+
+	job    *wire.Job // nil: this process is alone
+	ranks  int       // 1 then
+	others *others   // what a rank has to know of the others; nil without a job
 
 	isFrozen bool // there is one replica, which is used as it is
 }
@@ -132,23 +174,27 @@ func (r *Replicas) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if r.isFrozen {
 		return r.modules[0].Forward(x)
 	}
-	var outs []*tensor.Tensor
-	r.each("Forward", x, func(m Module, dev device.Device, from, to int) {
+	outs := r.each("Forward", x, func(m Module, dev device.Device, from, to int) *tensor.Tensor {
 		in := shard(x, dev, from, to)
 		y := m.Forward(in)
-		outs = append(outs, y.To(x.Device()))
+		out := y.To(x.Device())
 		if isDiscreet(m) {
 			tensor.Dead(in, y)
 		}
+		return out
 	})
 	y := tensor.Concat(0, outs...)
 	tensor.Dead(outs...)
+	if r.job != nil {
+		return y.Detach()
+	}
 	return y
 }
 
-// Loss returns loss(r.Forward(x), y) within rounding, on the device of x. Each device computes loss
-// for its own shards, so predictions need not travel. y has one target for each sample of x. loss
-// must be a mean over samples, such as [MSELoss] or [CrossEntropy].
+// Loss returns loss(r.Forward(x), y) within rounding, on the device of x. Each device computes loss for its own
+// shards, so predictions need not travel. y has one target for each sample of x. loss must be a mean over samples,
+// such as [MSELoss] or [CrossEntropy]. With a Job, it is the mean over the samples of all ranks, in memory of the
+// host.
 //
 //asyncgen:api call 0 loop
 //go:noinline
@@ -159,26 +205,47 @@ func (r *Replicas) Loss(loss func(pred, target *tensor.Tensor) *tensor.Tensor, x
 	if x.Rank() > 0 && (y.Rank() == 0 || y.Dim(0) != x.Dim(0)) {
 		wrong("DataParallel", "Loss: targets have shape %v, want one for each of %d samples", y.Shape(), x.Dim(0))
 	}
-	var losses []*tensor.Tensor
-	var weights []float64
-	r.each("Loss", x, func(m Module, dev device.Device, from, to int) {
+	at := x.Device()
+	if c := at.Caps(); r.job != nil && !(c.Synchronous && c.HostMemory) {
+		at = device.CPU() // a device with a queue would wait for the losses of others before it went on
+	}
+	losses := r.each("Loss", x, func(m Module, dev device.Device, from, to int) *tensor.Tensor {
 		in, target := shard(x, dev, from, to), shard(y, dev, from, to)
 		l := loss(m.Forward(in), target)
 		if l.Size() != 1 {
 			wrong("DataParallel", "Loss: the loss has shape %v, want one number", l.Shape())
 		}
 		flat := l.Reshape(1)
-		losses = append(losses, flat.To(x.Device()))
-		weights = append(weights, float64(to-from)/float64(max(x.Dim(0), 1)))
-		tensor.Dead(flat)
+		defer tensor.Dead(flat)
+		return flat.To(at)
 	})
 	all := tensor.Concat(0, losses...)
-	w := tensor.FromOn(x.Device().Unscoped(), weights).As(all.DType())
+	tensor.Dead(losses...)
+	if r.job != nil {
+		all = r.ofAllRanks(all)
+	}
+	w := tensor.FromOn(at.Unscoped(), r.weights(x.Dim(0))).As(all.DType())
 	weighted := all.Mul(w)
 	mean := weighted.Sum()
-	tensor.Dead(losses...)
 	tensor.Dead(all, w, weighted)
 	return mean
+}
+
+// weights returns which share of a batch each shard of all ranks is, if this rank has the given number of rows of it.
+func (r *Replicas) weights(rows int) (w []float64) {
+	for range r.ranks {
+		for i := range r.shards {
+			if from, to := r.bounds(i, rows); from < to || rows == 0 && i == 0 {
+				w = append(w, float64(to-from)/float64(max(r.ranks*rows, 1)))
+			}
+		}
+	}
+	return w
+}
+
+// bounds returns the rows of shard i, of this rank's.
+func (r *Replicas) bounds(i, rows int) (from, to int) {
+	return i * rows / r.shards, (i + 1) * rows / r.shards
 }
 
 // shard returns the samples from up to, but not including, to of x, on a device.
@@ -189,28 +256,36 @@ func shard(x *tensor.Tensor, dev device.Device, from, to int) *tensor.Tensor {
 	return y
 }
 
-// each calls f for each shard of x with its replica.
-func (r *Replicas) each(name string, x *tensor.Tensor, f func(m Module, dev device.Device, from, to int)) {
+// each calls f for each shard of x with its replica, and returns the results.
+func (r *Replicas) each(name string, x *tensor.Tensor, f func(m Module, dev device.Device, from, to int) *tensor.Tensor) []*tensor.Tensor {
 	if x.Rank() == 0 {
 		wrong("DataParallel: "+name, "the input has no axes, want one that numbers the samples")
 	}
 	if p, ok := r.grads.InStep(); !ok {
 		wrong("DataParallel: "+name, "parameter %d was set in some replicas only: give the Params of what DataParallel has returned to optimisers, or call Sync", p)
 	}
-	rows, first := x.Dim(0), -1
+	if r.job != nil {
+		return r.eachOver(name, x.Dim(0), f)
+	}
+	return r.pass(r.shards, x.Dim(0), f)
+}
+
+// pass calls f for the first n shards of this rank, which has the given number of rows.
+func (r *Replicas) pass(n, rows int, f func(m Module, dev device.Device, from, to int) *tensor.Tensor) (results []*tensor.Tensor) {
+	first := -1
 	before := make([]tensor.State, len(r.devices))
 	for d := range before {
 		before[d] = r.remember(d)
 	}
 	var after tensor.State
-	for i := range r.shards {
-		from, to := i*rows/r.shards, (i+1)*rows/r.shards
+	for i := range n {
+		from, to := r.bounds(i, rows)
 		if from == to && (rows > 0 || i > 0) {
 			continue
 		}
 		d := i * len(r.devices) / r.shards
 		before[d].Restore()
-		r.grads.Shard(i, func() { f(r.modules[d], r.devices[d], from, to) })
+		r.grads.Shard(i, func() { results = append(results, f(r.modules[d], r.devices[d], from, to)) })
 		r.complete(d)
 		if first < 0 {
 			first, after = d, r.remember(d)
@@ -221,6 +296,7 @@ func (r *Replicas) each(name string, x *tensor.Tensor, f func(m Module, dev devi
 	for _, s := range append(before, after) {
 		forget(s)
 	}
+	return results
 }
 
 // remember returns what the buffers of replica d hold.
@@ -281,7 +357,7 @@ func copyCell(to, from tensor.Cell, dev device.Device) {
 }
 
 // Sync gives all replicas the parameters and buffers of the first one, which is the module that was
-// given to [DataParallel]. It is needed after these were set, or restored from a [Snapshot].
+// given to [DataParallel], on rank 0 of a Job. It is needed after these were set, or restored from a [Snapshot].
 // Gradients are left as they are.
 //
 //asyncgen:api mutate
@@ -305,6 +381,9 @@ func (r *Replicas) Sync() {
 		}
 	}
 	r.copyBuffers(0)
+	if r.job != nil {
+		r.shareAll()
+	}
 	r.grads.InStep()
 }
 

@@ -37,7 +37,7 @@ func AllReduceOver(job *wire.Job, ts ...*Tensor) []*Tensor {
 //go:noinline
 func AllGatherOver(job *wire.Job, t *Tensor) []*Tensor {
 	mustNotTrack("AllGatherOver", t)
-	return gatherOver(job, t, 0)
+	return gatherOver(job, t)
 }
 
 // BroadcastOver returns the tensor that one rank of a job, the root, gives it, on the device of t. The tensors of
@@ -87,14 +87,14 @@ func mustNotTrack(name string, ts ...*Tensor) {
 	}
 }
 
-// gatherOver is AllGatherOver. extra is a number that must be the same on all ranks. In each of log2(n) steps a
+// gatherOver is AllGatherOver. In each of log2(n) steps a
 // rank gets twice what it has from a rank that is twice as far away (Bruck et al. 1997).
-func gatherOver(job *wire.Job, t *Tensor, extra int) []*Tensor {
+func gatherOver(job *wire.Job, t *Tensor) []*Tensor {
 	n, me := job.Size(), job.Rank()
 	flat := planned(op.Reshape, op.Attr{Shape: device.Shape{t.size}}, operands{t}, false)
 	have := []*Tensor{flat.move(hostOf(t.storage.Device()))} // of ranks me, me+1, ...
 	flat.letGo()
-	what := messageOf(ofGather, t.size, extra)
+	what := messageOf(ofGather, t.size, n)
 	for d := 1; d < n; d *= 2 {
 		more := min(d, n-d)
 		parts := have[0].another()
@@ -153,7 +153,7 @@ func (t *Tensor) send(job *wire.Job, rank int, what uint64) {
 	} else if t.strides != nil {
 		x = contiguous(t, dev)
 	}
-	eng().Send(job.To(rank), x.storage, x.off, x.size, x.dtype, what+uint64(x.dtype))
+	eng().Send(job.To(rank), x.storage, x.off, x.size, x.dtype, (what+uint64(x.dtype))^job.Agreed())
 	if x != t {
 		x.letGo()
 	}
@@ -162,7 +162,7 @@ func (t *Tensor) send(job *wire.Job, rank int, what uint64) {
 // receive returns a tensor that a rank sends, on dev.
 func receive(job *wire.Job, rank int, shape device.Shape, dt device.DType, dev device.Device, what uint64) *Tensor {
 	on := hostOf(dev)
-	t := &Tensor{storage: eng().Receive(job.From(rank), on, shape.Size(), dt, what+uint64(dt)), shape: slices.Clone(shape), size: shape.Size(), dtype: dt}
+	t := &Tensor{storage: eng().Receive(job.From(rank), on, shape.Size(), dt, (what+uint64(dt))^job.Agreed()), shape: slices.Clone(shape), size: shape.Size(), dtype: dt}
 	if on == dev {
 		return t
 	}

@@ -9,14 +9,17 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
 	"github.com/asyncgen/asyncgen/device/wire"
 	"github.com/asyncgen/asyncgen/device/wire/wiretest"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// onRanks runs f on n goroutines, each as a rank of a job. Messages arrive in an order that depends on seed.
-func onRanks(t *testing.T, n int, seed uint64, f func(job *wire.Job)) {
+// onRanks runs f on n goroutines, each as a rank of a job. Messages arrive in an order that depends on seed. A
+// rank computes on processors of its own: on a device that ranks share, operations would not be in the order of
+// one program.
+func onRanks(t *testing.T, n int, seed uint64, f func(job *wire.Job, own device.Device)) {
 	t.Helper()
 	w := wiretest.New(n)
 	if seed > 0 {
@@ -30,10 +33,11 @@ func onRanks(t *testing.T, n int, seed uint64, f func(job *wire.Job)) {
 				t.Error(err)
 				return
 			}
-			f(job)
+			f(job, device.Wrap("cpu", device.KindCPU, cpu.New()))
 			for peer := range n {
 				if peer != i {
 					engine.Default().Synchronize(t.Context(), job.To(peer)) // what has failed, f has seen
+					engine.Default().Synchronize(t.Context(), job.From(peer))
 				}
 			}
 			if err := job.Close(); err != nil {
@@ -59,8 +63,8 @@ func TestAllReduceOverBits(t *testing.T) {
 				if size > 1<<20 && (ranks != 2 || testing.Short()) || devices > terms/ranks {
 					continue
 				}
-				onRanks(t, ranks, uint64(size), func(job *wire.Job) {
-					devs := []device.Device{device.CPU()}
+				onRanks(t, ranks, uint64(size), func(job *wire.Job, own device.Device) {
+					devs := []device.Device{own}
 					if devices > 1 {
 						devs = simulated(devices)
 					}
@@ -83,8 +87,7 @@ func TestAllReduceOverBits(t *testing.T) {
 // All ranks get what each has, and what one has.
 func TestGatherAndBroadcastOver(t *testing.T) {
 	for n := 1; n <= 7; n++ {
-		onRanks(t, n, uint64(n), func(job *wire.Job) {
-			dev := device.CPU()
+		onRanks(t, n, uint64(n), func(job *wire.Job, dev device.Device) {
 			if job.Rank()%2 == 1 {
 				dev = simulated(1)[0]
 			}
@@ -106,11 +109,11 @@ func TestGatherAndBroadcastOver(t *testing.T) {
 
 // What fails on one rank fails on all, with an error that has a line; the job goes on.
 func TestAllReduceOverFails(t *testing.T) {
-	onRanks(t, 3, 1, func(job *wire.Job) {
-		x := tensor.From([]int64{1, 2})
+	onRanks(t, 3, 1, func(job *wire.Job, own device.Device) {
+		x := tensor.FromOn(own, []int64{1, 2})
 		bad := x
 		if job.Rank() == 1 {
-			bad = x.Div(tensor.From([]int64{0, 1}))
+			bad = x.Div(tensor.FromOn(own, []int64{0, 1}))
 		}
 		failed, good := tensor.AllReduceOver(job, bad)[0], tensor.AllReduceOver(job, x)[0]
 		want := fmt.Sprintf("rank %d could not send it: an operation has failed there, or before", (job.Rank()+2)%3)
@@ -151,6 +154,7 @@ func TestRanksDisagree(t *testing.T) {
 				}
 				f(job).Wait()
 				engine.Default().Synchronize(t.Context(), job.To(1-i))
+				engine.Default().Synchronize(t.Context(), job.From(1-i))
 				job.Close()
 				errs[i] = job.Err()
 			})
@@ -163,7 +167,7 @@ func TestRanksDisagree(t *testing.T) {
 }
 
 func TestRankMistakes(t *testing.T) {
-	onRanks(t, 1, 0, func(job *wire.Job) {
+	onRanks(t, 1, 0, func(job *wire.Job, _ device.Device) {
 		x := tensor.Ones(2)
 		for want, f := range map[string]func(){
 			"tensor: AllReduceOver: gradients do not go from one rank to another": func() { tensor.AllReduceOver(job, x.Track()) },
