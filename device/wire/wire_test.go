@@ -110,6 +110,11 @@ func TestMessages(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		for me, j := range list {
+			if n := j.Live(); n != 0 {
+				t.Errorf("seed %d: rank %d keeps %d bytes", seed, me, n)
+			}
+		}
 		if _, err := list[0].To(1).Backend().Submit([]device.Command{sending(numbers(1), 0, 1, 0)}); !errors.Is(err, device.ErrClosed) {
 			t.Errorf("Submit after Close: %v", err)
 		}
@@ -254,6 +259,9 @@ func TestTimeout(t *testing.T) {
 				}
 				for _, j := range list {
 					j.Fail(errors.New("the test is over"))
+					if n := j.Live(); n != 0 {
+						t.Errorf("rank %d keeps %d bytes", j.Rank(), n)
+					}
 				}
 			})
 		})

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -145,7 +146,7 @@ type Replicas struct {
 	isFrozen bool // there is one replica, which is used as it is
 }
 
-// String draws the model as a tree, beneath a line with the devices. It does not wait.
+// String draws the model as a tree, beneath a line with the devices and the rank. It does not wait.
 //
 //asyncgen:api meta
 func (r *Replicas) String() string { return tree(r) }
@@ -155,7 +156,11 @@ func (r *Replicas) describe() string {
 	for i, d := range r.devices {
 		names[i] = d.String()
 	}
-	return "DataParallel on " + strings.Join(names, ", ")
+	on := "DataParallel on " + strings.Join(names, ", ")
+	if r.job != nil {
+		on += fmt.Sprintf(", rank %d of %d", r.job.Rank(), r.ranks)
+	}
+	return on
 }
 
 // Forward implements [Module]. It cuts x along its first axis into shards, whose lengths differ by

@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -232,6 +233,9 @@ func TestRanksForward(t *testing.T) {
 		})
 		results[job.Rank()] = net.Forward(x.Slice(0, 8*job.Rank(), 8*job.Rank()+8).To(own))
 		buffers[job.Rank()] = net.Replica(0)
+		if got, want := net.String(), fmt.Sprintf("DataParallel on sim:0, rank %d of 2", job.Rank()); !strings.HasPrefix(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
 		if got := recovered(func() { results[job.Rank()].Sum().Backward() }); !strings.Contains(got, "Backward") {
 			t.Errorf("Backward: %s", got)
 		}
