@@ -42,6 +42,7 @@
 //
 // A program can have tensors and parameters on several devices. [Tensor.To] copies a tensor from one to another.
 // [AllReduce] adds up the tensors of several devices; the bits of the sum do not depend on how many there are.
+// [AllReduceOver] does so for several processes, on any machines.
 //
 // # Errors
 //
