@@ -174,7 +174,12 @@ func TestRankMistakes(t *testing.T) {
 			"tensor: AllGatherOver: gradients do not go from one rank to another": func() { tensor.AllGatherOver(job, x.Track()) },
 			"tensor: BroadcastOver: gradients do not go from one rank to another": func() { tensor.BroadcastOver(job, 0, x.Track()) },
 			"tensor: BroadcastOver: index out of range (there is no such rank)":   func() { tensor.BroadcastOver(job, 1, x) },
-			"tensor: AllReduceOver: no operands":                                  func() { tensor.AllReduceOver(job) },
+			"tensor: Backward: the loss does not depend on all shards": func() {
+				p := tensor.NewParam(x)
+				r := tensor.NewReducerOver(job, 2, 0, []*tensor.Param{p})
+				r.Shard(0, func() { p.Value().Sum().Backward() })
+			},
+			"tensor: AllReduceOver: no operands": func() { tensor.AllReduceOver(job) },
 		} {
 			if m := mistake(f); m == nil || !strings.HasPrefix(m.Error(), want) {
 				t.Errorf("got %v, want %s", m, want)

@@ -213,3 +213,37 @@ var (
 	messageInc     = device.NewKernel("inc", device.Map, kernel.Add(kernel.Arg(0, device.Float64), kernel.Const(1, device.Float64)), device.Float64, device.Float64)
 	failingMessage = device.NewKernel("failing", device.Map, noBody{}, device.Float64, device.Float64)
 )
+
+// A message can't be taken back, so none may be enqueued ahead of a test, nor be recorded.
+func TestMessageRefused(t *testing.T) {
+	inJob(t, 2, Options{}, wiretest.New(2), func(r *rank) {
+		peer := 1 - r.job.Rank()
+		x := r.made(1)
+		for want, ahead := range map[string]func() (end func()){
+			messageAhead: func() func() { sp := r.e.Speculate(); sp.Guess().Keep(); sp.Guess(); return sp.End },
+			"refused: " + refusedCopy: func() func() {
+				c := r.e.Capture(func(text string) { panic("refused: " + text) })
+				return func() { c.End() }
+			},
+		} {
+			end := ahead()
+			for name, f := range map[string]func(){
+				"Send":    func() { r.e.Send(r.job.To(peer), x, 0, 2, device.Float64, 1) },
+				"Receive": func() { r.e.Receive(r.job.From(peer), r.cpu, 2, device.Float64, 1) },
+			} {
+				func() {
+					defer func() {
+						if got := fmt.Sprint(recover()); got != want {
+							t.Errorf("%s: %s, want %s", name, got, want)
+						}
+					}()
+					f()
+				}()
+			}
+			end()
+		}
+		if err := r.e.WaitAll(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
