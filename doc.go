@@ -26,6 +26,7 @@
 //	device/fault             makes chosen calls of any backend go wrong, for tests
 //	device/wire              messages between the processes of one job, as devices
 //	device/wire/wiretest     ranks of a job in one process, for tests
+//	device/mpi               carries these messages between machines, by a library of MPI
 //	device/devicetest        what every backend must pass
 //	runtime/internal/engine  the queue: dependencies, workers, bounds, errors; the one place that waits
 //	runtime/op               every tensor operation, defined once
