@@ -104,7 +104,7 @@
 //	cmd/e2e                  the tests from end to end
 //
 // Programs to try it on are in testdata/programs, a user's own module in
-// testdata/quickstart, what to tell editors, hooks and workflows in
+// testdata/quickstart, what to tell editors, hooks, workflows and launchers of jobs in
 // testdata/recipes. The folder analysis/golangci is a module of its own, which
 // makes the linter a plugin of golangci-lint, and so is testdata/peers, which measures the library
 // beside others. This package itself holds only the
