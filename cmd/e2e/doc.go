@@ -8,6 +8,8 @@
 //	recipes_test.go   the settings for editors, hooks and workflows in testdata/recipes
 //	faults_test.go    programs whose devices fail end with an error that says what failed and where
 //	failures_test.go  random programs: which statements see which failures
+//	launchers_test.go the scripts in testdata/recipes that start jobs of several machines
+//	machines_linux_test.go  a job of several ranks, also when ranks are killed, stuck or told to stop, has the same bits
 //	built_test.go     builds what the others run, once
 //
 // The tests run in the module's root folder, and name files from there.

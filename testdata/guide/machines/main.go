@@ -1,0 +1,90 @@
+// Command machines trains a model on one or several machines, and goes on from its last checkpoint.
+//
+//	mpiexec -f hosts -ppn 1 machines -dir /shared/run1
+package main
+
+import (
+	"flag"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/asyncgen/asyncgen/device/mpi"
+	"github.com/asyncgen/asyncgen/device/wire"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/files"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+var (
+	dir   = flag.String("dir", "", "the folder for checkpoints, which all machines share; none: nothing is saved")
+	steps = flag.Int("steps", 100, "how many steps to train")
+	every = flag.Int("every", 20, "how many steps are between checkpoints")
+)
+
+func main() {
+	flag.Parse()
+	mpi.Run(train) // does not return
+}
+
+func train(ranks *mpi.Transport) error {
+	job, err := wire.NewJob(ranks, wire.Options{})
+	if err != nil {
+		return err
+	}
+
+	tensor.Seed(1)
+	net := nn.DataParallel(nn.Sequential(nn.Dense(64), nn.ReLU(), nn.Dense(1)), nn.Parallel{Job: job})
+	opt := optim.Adam(net.Params(), 0.01)
+	run := files.NewCheckpoints(*dir, files.Parts{"model": net, "optimizer": opt})
+	step := 0
+	if *dir != "" {
+		if step, err = run.Resume(); err != nil {
+			return err
+		}
+		job.Agree(fmt.Sprint("step ", step)) // all have read the same file
+	}
+	saves := *dir != "" && job.Rank() == 0
+	for ; step < *steps && !ranks.Stopping(); step++ {
+		if saves && step%*every == 0 {
+			if err := run.SaveAsync(step); err != nil {
+				return err
+			}
+		}
+		x, y := batch(job.Rank(), job.Size())
+		opt.Minimize(net.Loss(nn.MSELoss, x, y))
+	}
+	if err := asyncrt.WaitAll(); err != nil { // nothing else waits on other ranks than 0
+		return err
+	}
+	if saves {
+		if err := run.Save(step); err != nil {
+			return err
+		}
+	}
+	if job.Rank() == 0 && step == *steps {
+		fmt.Printf("%d steps, weights %08x\n", step, sum(net))
+	}
+	return job.Close()
+}
+
+// batch returns the part of a rank of the next batch, which all ranks draw alike.
+func batch(rank, ranks int) (x, y *tensor.Tensor) {
+	const size = 256
+	all := tensor.Uniform(0, 1, size, 8)
+	x = all.Slice(0, rank*size/ranks, (rank+1)*size/ranks)
+	return x, x.Square().Sum(1).Reshape(-1, 1)
+}
+
+// sum returns a checksum of all weights.
+func sum(net *nn.Replicas) (sum uint32) {
+	var all []*tensor.Tensor
+	for _, p := range net.Params() {
+		all = append(all, p.Value().Flatten())
+	}
+	for _, v := range tensor.Concat(0, all...).Float32s() {
+		sum = crc32.Update(sum, crc32.IEEETable, fmt.Append(nil, v))
+	}
+	return sum
+}
