@@ -46,6 +46,7 @@ func TestMachines(t *testing.T) {
 		t.Fatalf("without mpiexec it prints %q, error %v", alone, err)
 	}
 	t.Run("bits", m.testBits)
+	t.Run("hosts", m.testHosts)
 	t.Run("kill", m.testKill)
 	t.Run("stop", m.testStop)
 	t.Run("stuck", m.testStuck)
@@ -178,6 +179,54 @@ func (m *machines) testBits(t *testing.T) {
 		if code := r.wait(t); code != 0 || r.stdout.String() != m.want || r.stderr.Len() > 0 {
 			t.Errorf("%d ranks: exit code %d, printed\n%s%swant\n%s", ranks, code, &r.stdout, &r.stderr, m.want)
 		}
+	}
+}
+
+// hosts makes two machines out of network namespaces, with a bridge between them and this one, and runs a command.
+const hosts = `set -e
+mount -t tmpfs none /dev/shm
+mount -t tmpfs none /run
+ip link set lo up
+ip link add bridge type bridge
+ip addr add 10.99.0.1/24 dev bridge
+ip link set bridge up
+for i in 2 3; do
+	ip netns add 10.99.0.$i
+	ip link add to$i type veth peer name eth0 netns 10.99.0.$i
+	ip link set to$i master bridge up
+	ip -n 10.99.0.$i addr add 10.99.0.$i/24 dev eth0
+	ip -n 10.99.0.$i link set eth0 up
+	ip -n 10.99.0.$i link set lo up
+done
+"$@"
+sed -n 's/^ *to2: *\([0-9]*\).*/\1/p' /proc/net/dev`
+
+// asSSH takes the place of ssh: options, host, command.
+const asSSH = `#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+host=$1
+shift
+exec ip netns exec "$host" sh -c "$*"
+`
+
+// testHosts has mpiexec start ranks on two machines, which a file names.
+func (m *machines) testHosts(t *testing.T) {
+	if out, err := exec.Command("unshare", "-n", "-m", "sh", "-c", hosts, "sh", "true").CombinedOutput(); err != nil {
+		t.Skipf("no machines of network namespaces here: %v %s", err, out)
+	}
+	dir := t.TempDir()
+	put(t, dir, "ssh", asSSH)
+	put(t, dir, "hosts", "10.99.0.2\n10.99.0.3\n")
+	if err := os.Chmod(filepath.Join(dir, "ssh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "-n", "-m", "sh", "-c", hosts, "sh", m.mpiexec, "-localhost", "10.99.0.1", "-launcher", "ssh", "-launcher-exec",
+		filepath.Join(dir, "ssh"), "-f", filepath.Join(dir, "hosts"), "-ppn", "1", "-n", "2", m.program)
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp")
+	out, err := cmd.CombinedOutput()
+	sent, isSame := strings.CutPrefix(string(out), m.want)
+	if n, _ := strconv.Atoi(strings.TrimSpace(sent)); err != nil || !isSame || n < 100_000 {
+		t.Errorf("error %v, printed\n%swant\n%sand many bytes", err, out, m.want)
 	}
 }
 
