@@ -85,7 +85,7 @@ runtime/curves:          runtime/scalars runtime/tensor gonum.org/v1/plot/...
 # Models as users write them: only what users import.
 runtime/internal/ports:  runtime/tensor runtime/nn runtime/optim
 # A read of generated code gives what one of a tensor gives, a gonum matrix too.
-runtime:                 device internal/opgraph runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
+runtime:                 device device/wire internal/opgraph runtime/internal/engine runtime/op runtime/tensor gonum.org/v1/gonum/mat
 # What it writes it waits for, and an error of a tensor is one of the call.
 runtime/files:           device runtime runtime/nn runtime/tensor
 # What errors of two programs differ in.

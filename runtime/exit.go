@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/asyncgen/asyncgen/device/wire"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -57,7 +58,8 @@ type test[S any] struct {
 // not panic, unless [Later.Iterate] runs it, and no tensor made there can be used after the loop:
 // computing with it, or reading it, may give an error.
 //
-// BreakIf bounds how many tests the loop runs ahead of, and waits at the bound:
+// In a process with a [wire.Job] the loop runs ahead of no test, since a message can't be taken back. Else BreakIf
+// bounds how many tests it runs ahead of, and waits at the bound:
 //
 //   - half as many as have been false before, so that at most a third of the work is in vain;
 //   - as many as the window and [Later.Ahead] say;
@@ -225,7 +227,7 @@ func (l *Later[S]) runTests() {
 
 // most returns how many tests the loop may run ahead of, apart from the memory that they keep.
 func (l *Later[S]) most() int {
-	if l.unlike {
+	if l.unlike || wire.InUse() {
 		return 0
 	}
 	bound := l.window

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/wire"
+	"github.com/asyncgen/asyncgen/device/wire/wiretest"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -298,6 +300,28 @@ func TestExitCancels(t *testing.T) {
 	if state, ok := l.later.Flush(); ok || state != 0 {
 		t.Error("an exit is reported twice")
 	}
+}
+
+// In a process that has a job of several ones, no loop runs ahead of a test.
+func TestNoRunningAheadInJobs(t *testing.T) {
+	l := newGatedLoop(64)
+	defer l.later.Close()
+	l.warm(t, 8)
+	job, err := wire.NewJob(wiretest.New(1).Rank(0), wire.Options{Program: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.g.let(1)
+	if l.step(); l.passed != 9 {
+		t.Errorf("%d of 9 tests have been made", l.passed)
+	}
+	if err := job.Close(); err != nil {
+		t.Error(err)
+	}
+	if l.step(); l.passed != 9 { // without a token: it runs ahead again
+		t.Errorf("%d tests have been made", l.passed)
+	}
+	l.g.let(1)
 }
 
 // An exit that is taken while entries are queued is reported by the next BreakIf. What the loop enqueues until then

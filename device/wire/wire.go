@@ -88,8 +88,15 @@ func NewJob(t Transport, o Options) (*Job, error) {
 		t.Fail(err)
 		return nil, errors.Join(err, t.Close())
 	}
+	jobs.Add(1)
 	return j, nil
 }
+
+var jobs atomic.Int64 // that were made and not closed
+
+// InUse reports whether this process has a job. Then loops don't run ahead of their tests: a message can't be taken
+// back.
+func InUse() bool { return jobs.Load() > 0 }
 
 func (o Options) timeout() (time.Duration, error) {
 	if o.Timeout != 0 {
@@ -193,6 +200,7 @@ func (j *Job) Close() error {
 	if again {
 		return nil
 	}
+	defer jobs.Add(-1)
 	for _, q := range queues {
 		q.Close()
 	}

@@ -19,8 +19,8 @@ import (
 // with an error that wraps [device.ErrLost].
 //
 // Gradients do not go from one rank to another: AllReduceOver panics with a [*Mistake] if a tensor is tracked, and
-// where AllReduce does. No message can be enqueued in a step that is captured, or in a function that the generator
-// has rewritten and that runs ahead of a test.
+// where AllReduce does. No message can be enqueued in a step that is captured. No rewritten loop runs ahead of its
+// test in a process that has a job.
 //
 //asyncgen:api op
 //go:noinline
