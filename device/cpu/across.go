@@ -52,8 +52,8 @@ func liesAcross(shape device.Shape, strides []int) bool {
 	return false
 }
 
-// runAcross runs c, of which the inputs in set lie across the result. It reports false if it can't: then it has done
-// nothing.
+// runAcross runs c. set says which inputs lie across the result. ok is false if a band would need too much memory: then
+// runAcross has done nothing.
 func (p *program) runAcross(c *device.Command, set uint) (ok bool, err error) {
 	b := bands{program: p, command: *c, set: set}
 	args := c.Args.Clone()

@@ -285,8 +285,8 @@ func columnsTogether(kept, reduced *view) int {
 	return vec.Columns
 }
 
-// shareOut has run compute n results, for each of which it does the given number of operations. Ranges consist of
-// whole units of results, but for the last one.
+// shareOut shares n results among the workers: run computes those from lo to hi-1. A result takes the given number of
+// operations. Workers get whole units of results; only the last unit may be shorter.
 func shareOut(n, unit, operations int, run func(lo, hi int)) {
 	pool.Run((n+unit-1)/unit, grainOf(operations*unit), func(lo, hi int) { run(lo*unit, min(hi*unit, n)) })
 }

@@ -47,7 +47,8 @@ func programOf(name string) (p program, err error) {
 // bytes is the program as a message.
 func (p program) bytes() []byte { return bytes.Join([][]byte{p[0][:], p[1][:], p[2][:]}, nil) }
 
-// verdictBytes is the length of the message by which rank 0 says what it thinks of the programs: a text, and zeros.
+// verdictBytes is the length of the message in which rank 0 says which rank runs another program. It is a text, filled
+// up with zeros.
 const verdictBytes = 256
 
 // agree returns an error if the ranks do not run the same program, or if one does not come. Rank 0 compares.

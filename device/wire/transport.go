@@ -19,9 +19,9 @@ type Transport interface {
 	Send(to int, msg []byte, done func(error))
 	Receive(from int, buf []byte, done func(error))
 
-	// Fail says that this rank gives up because of err: all that is under way ends with an error that wraps err, and
-	// so does all that begins later. Other ranks learn of it as soon as the transport can tell them. A second call
-	// does nothing. It doesn't wait.
+	// Fail ends the work of this rank. Messages that are under way and messages that begin later end with an error that
+	// wraps err. Other ranks learn of it as soon as the transport can tell them. Fail does not wait, and a second call
+	// does nothing.
 	Fail(err error)
 
 	// Close ends the transport when all that is under way has ended. The other ranks are expected to close theirs.

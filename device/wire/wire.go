@@ -119,9 +119,9 @@ func (j *Job) Rank() int { return j.rank }
 // Size is the number of ranks.
 func (j *Job) Size() int { return j.size }
 
-// Agree says that this rank goes on in a way that s tells, and that all other ranks do, too: with as many shards, the
-// same seeds. The messages from now on carry that. So if the others have said something else, the job is lost at the
-// next message. Agree does not wait.
+// Agree notes something that has to be the same on all ranks, such as the number of shards. All ranks call it with the
+// same text, at the same place among their messages. Later messages carry a hash of it. If a rank has called it with
+// another text, the job is lost at the next message. Agree does not wait.
 func (j *Job) Agree(s string) {
 	h := fnv.New64a()
 	binary.Write(h, binary.LittleEndian, j.agreed.Load()) // no error: a hash takes all

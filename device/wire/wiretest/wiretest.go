@@ -1,5 +1,5 @@
-// Package wiretest is a transport between ranks that are goroutines of one process, for tests. A test decides when
-// messages arrive, in which order those of different pairs of ranks do, and which rank goes silent or dies.
+// Package wiretest is a transport for tests. Its ranks are goroutines of one process. A test decides when messages
+// arrive, whether a message overtakes one of another pair of ranks, and which rank goes silent or dies.
 //
 // It has no time: a message arrives when both ends have asked for it, or when the test says so.
 package wiretest
