@@ -133,7 +133,7 @@ func TestReadyInProgramOrder(t *testing.T) {
 		var want []uint64
 		for _, i := range rng.Perm(40)[:1+rng.IntN(39)] {
 			seq := f.head + uint64(i*6)
-			*f.st.seq(seq) = record{}
+			*f.st.fresh(seq) = record{}
 			f.insert(f.st.ref(seq))
 			want = append(want, seq)
 			if rng.IntN(3) == 0 {

@@ -120,7 +120,7 @@ func (e *Engine) settle() {
 // not reserve the room: another producer may take it first, and the caller then stalls again.
 func (e *Engine) hasRoom(st *stream, bytes int64) bool {
 	if st != nil {
-		return st.enqueued()-st.done.Load() < uint64(len(st.ring))
+		return st.enqueued()-st.done.Load() < uint64(st.capacity())
 	}
 	used, limit := e.inFlight.Load(), e.limit.Load()
 	return limit == 0 || used == 0 || used+bytes <= limit

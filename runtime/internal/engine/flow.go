@@ -102,7 +102,7 @@ const (
 // newFlow makes the flow of st. It starts no goroutine: each worker is dormant until somebody wakes
 // it. The workers also help with big loops of device/pool, except with Options.Channels.
 func newFlow(st *stream, workers int) *flow {
-	f := &flow{st: st, lag: uint64(min(32, len(st.ring)/4)), workers: make([]*worker, workers)}
+	f := &flow{st: st, lag: uint64(min(32, st.capacity()/4)), workers: make([]*worker, workers)}
 	for i := range f.workers {
 		w := &worker{f: f}
 		w.parker.init(st.e.threads)
@@ -157,7 +157,7 @@ func (f *flow) schedule(limit uint64, enough int) {
 // between, scheduleThrough lets go of the lock and looks again.
 func (f *flow) scheduleThrough(seq uint64) {
 	for i := 0; f.scheduled <= seq; i++ {
-		f.schedule(seq+1, len(f.st.ring)+1)
+		f.schedule(seq+1, f.st.capacity()+1)
 		if f.scheduled <= seq {
 			f.unlock()
 			backoff(i)

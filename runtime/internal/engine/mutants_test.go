@@ -98,7 +98,7 @@ var mutants = []mutant{
 
 	// The ring.
 	{"the ring takes one operation too many", "stream.go",
-		"st.room = st.done.Load() + uint64(len(st.ring))", "st.room = st.done.Load() + uint64(len(st.ring)) + 1"},
+		"st.room = st.done.Load() + uint64(st.capacity())", "st.room = st.done.Load() + uint64(st.capacity()) + 1"},
 	{"what has finished is looked for past the end", "flow.go",
 		"for f.head < f.scheduled && f.st.seq(f.head).state == finished {", "for f.st.seq(f.head).state == finished {"},
 	{"places are taken for those of one turn of the ring", "flow.go",

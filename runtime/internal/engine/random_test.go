@@ -277,11 +277,11 @@ func leftIn(e *Engine) error {
 		return fmt.Errorf("%d guesses", n)
 	}
 	for _, st := range e.allStreams() {
-		for i := range st.ring {
-			r := &st.ring[i]
+		for i := range min(st.capacity(), int(st.enqueued())) {
+			r := st.seq(uint64(i))
 			if r.operands != [device.MaxOperands]*Storage{} || r.shapes != [device.MaxOperands]*device.Shape{} ||
 				r.args != nil || r.more != nil || r.chains != nil || r.scope != nil || r.link != nil || r.guess != nil || r.refused != nil || r.fail != nil {
-				return fmt.Errorf("in place %d of %d of device %v: %+v", i, len(st.ring), st.dev, r)
+				return fmt.Errorf("in place %d of %d of device %v: %+v", i, st.capacity(), st.dev, r)
 			}
 		}
 		if end := st.enqueued(); st.done.Load() != end {

@@ -63,7 +63,7 @@ func (r *record) isOf(s *device.Scope) bool {
 func (f *flow) nextOf(s *device.Scope, from, end uint64) (seq uint64, ok bool) {
 	f.lock.lock()
 	defer f.unlock()
-	f.schedule(end, len(f.st.ring)+1)
+	f.schedule(end, f.st.capacity()+1)
 	for seq = max(from, f.head); seq < end; seq++ {
 		if r := f.st.seq(seq); r.state != finished && r.isOf(s) {
 			return seq, true

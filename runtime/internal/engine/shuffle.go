@@ -178,7 +178,7 @@ type shuffledFlow struct {
 func (f *shuffledFlow) moves() int {
 	f.lock.lock()
 	defer f.unlock()
-	f.schedule(f.st.enqueued(), len(f.st.ring)+1)
+	f.schedule(f.st.enqueued(), f.st.capacity()+1)
 	return f.nready
 }
 

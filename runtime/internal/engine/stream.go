@@ -23,7 +23,7 @@ const (
 // leave, in order, at done; in between they belong to the executor:
 //
 //	seq:   done ............... tail
-//	      | records in use     | free, up to done+len(ring) |
+//	      | records in use     | free, up to done+capacity |
 //
 // A record is written by the producer that holds the lock in tail. From then on it is read-only,
 // until the executor gives it back by moving done past it. The second half of a record is written by
@@ -40,8 +40,8 @@ type stream struct {
 	host          time.Duration // what enqueueing an operation costs the program by the clock of a model
 	spares        *spares       // of a queue
 	slips         atomic.Pointer[slips]
-	ring          []record
-	mask          uint64 // len(ring)-1
+	ring          []*records // each is made when the first of its records is needed
+	mask          uint64     // the number of records in the ring - 1
 
 	_    [64]byte
 	tail atomic.Uint64 // operations enqueued, shifted left by one; bit 0 is the producers' lock
@@ -172,6 +172,12 @@ type record struct {
 	fail *OpError
 }
 
+// Blocks of records make a ring. Most streams never have more than a few operations under way, and the garbage collector
+// looks at each record that there is.
+type records [blockRecords]record
+
+const blockRecords = 64
+
 // A ref is the index of a record in its ring plus one; 0 is none.
 type ref uint32
 
@@ -198,7 +204,7 @@ func (c chained) link(r *record) *chained {
 func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 	e.made++
 	st := &stream{e: e, id: e.made, dev: d, backend: b,
-		ring: make([]record, e.ring), mask: uint64(e.ring - 1)}
+		ring: make([]*records, (e.ring+blockRecords-1)/blockRecords), mask: uint64(e.ring - 1)}
 	st.flush.st = st
 	if b != nil {
 		var clock *device.VirtualClock
@@ -231,10 +237,24 @@ func newStream(e *Engine, d device.Device, b device.Backend) *stream {
 }
 
 // at returns the record that r names. r is not 0.
-func (st *stream) at(r ref) *record { return &st.ring[r-1] }
+func (st *stream) at(r ref) *record { return &st.ring[(r-1)/blockRecords][(r-1)%blockRecords] }
 
 // seq returns the record of the operation at seq, which is in the ring or about to be.
-func (st *stream) seq(seq uint64) *record { return &st.ring[seq&st.mask] }
+func (st *stream) seq(seq uint64) *record {
+	at := seq & st.mask
+	return &st.ring[at/blockRecords][at%blockRecords]
+}
+
+// fresh is seq for the next operation: the lock in tail is held, and tail publishes the records that fresh makes.
+func (st *stream) fresh(seq uint64) *record {
+	if b := &st.ring[seq&st.mask/blockRecords]; *b == nil {
+		*b = new(records)
+	}
+	return st.seq(seq)
+}
+
+// capacity returns how many records the ring has.
+func (st *stream) capacity() int { return int(st.mask + 1) }
 
 // ref returns the name of that record. It is the name of another operation once this one has
 // retired.
@@ -263,7 +283,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 			}
 			// done is read only when the room last seen is used up: executors write it, so a read
 			// may cost a cache miss.
-			st.room = st.done.Load() + uint64(len(st.ring))
+			st.room = st.done.Load() + uint64(st.capacity())
 			if seq >= st.room {
 				st.tail.Store(t)
 				st.e.stallFor(st, 0, op.Cmd.Kernel, pc)
@@ -271,7 +291,7 @@ func (st *stream) push(op *Op, writes uint8, pc uintptr, bytes int64, l *link, g
 				continue
 			}
 		}
-		r := st.seq(seq)
+		r := st.fresh(seq)
 		r.fill(op, writes, pc)
 		r.order, r.bytes, r.link = order, bytes, l
 		if g != nil { // else it is nil already, see clear

@@ -96,7 +96,7 @@ func (st *stream) trace(t *trace.Writer) {
 	if st.backend == nil {
 		return // the host's stream runs nothing
 	}
-	s := make(slips, len(st.ring))
+	s := make(slips, st.capacity())
 	st.slips.Store(&s)
 	if !st.isSynchronous {
 		t.Name(rowOfDevice+uint64(st.id), st.dev.Name())

@@ -85,7 +85,7 @@ func (f *flow) await(ctx context.Context, g goal) (help, error) {
 // again.
 func (f *flow) help(ctx context.Context, w *waiter) (h help, err error) {
 	f.scheduleThrough(w.goal.seq)
-	f.schedule(f.scheduled+lookBeyond, len(f.st.ring)+1) // finds the Releases that findDonor needs
+	f.schedule(f.scheduled+lookBeyond, f.st.capacity()+1) // finds the Releases that findDonor needs
 	if !w.goal.all {
 		f.closure(w)
 	}

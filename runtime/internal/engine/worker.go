@@ -223,7 +223,7 @@ func (f *flow) nudge() {
 // worker if an operation is ready.
 func (f *flow) flush() {
 	f.lock.lock()
-	f.schedule(f.st.enqueued(), len(f.st.ring)+1)
+	f.schedule(f.st.enqueued(), f.st.capacity()+1)
 	f.unlock()
 	f.wakeIfReady()
 }
@@ -336,7 +336,7 @@ func (f *flow) finishReady() {
 		return // somebody else does so, perhaps a caller further up on this stack
 	}
 	defer f.scarce.Store(false)
-	for n, some := int64(0), true; some && n < int64(len(f.st.ring)); {
+	for n, some := int64(0), true; some && n < int64(f.st.capacity()); {
 		var ops int64
 		ops, some = f.helpSome(forAll)
 		n += ops
@@ -355,7 +355,7 @@ func (f *flow) seqOfRunning(x ref) uint64 {
 // before start.
 func (f *flow) step(x ref, c *scratch, p patience) (held bool) {
 	if r := f.st.at(x); r.run != nil {
-		f.schedule(f.scheduled+uint64(len(r.run.sources)), len(f.st.ring)+1) // as many Releases may follow
+		f.schedule(f.scheduled+uint64(len(r.run.sources)), f.st.capacity()+1) // as many Releases may follow
 		f.st.findDonors(r.run)
 	} else {
 		f.st.findDonor(r)
