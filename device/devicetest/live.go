@@ -7,10 +7,10 @@ import "github.com/asyncgen/asyncgen/device"
 // and the memory that they free may have held on to more.
 func Live(b device.Backend, base int64) (live int64) {
 	for range 50 {
-		device.Collect()
 		if live = device.MemoryOf(b).Stats().Live; live <= base {
 			break
 		}
+		device.Collect()
 	}
 	return live
 }

@@ -26,6 +26,12 @@ func TestLostDevice(t *testing.T) {
 	} {
 		for _, call := range []fault.Call{fault.Alloc, fault.Submit, fault.Wait, fault.Command} {
 			t.Run(fmt.Sprint(name, "/", call), func(t *testing.T) {
+				var after []func() // of all losses, as each would make the collector look at everything
+				defer func() {
+					for _, f := range after {
+						f()
+					}
+				}()
 				for n := int64(1); n < 500; n++ {
 					var ends []string
 					fired := false
@@ -36,7 +42,8 @@ func TestLostDevice(t *testing.T) {
 					}
 					for _, mode := range modes {
 						b := fault.New(open())
-						end, struck := loseDevice(t, name, b, mode, fault.Faults{Call: call, Kind: fault.Lose, N: n})
+						end, struck, left := loseDevice(t, name, b, mode, fault.Faults{Call: call, Kind: fault.Lose, N: n})
+						after = append(after, left)
 						ends = append(ends, end)
 						fired = fired || struck
 					}
@@ -56,8 +63,8 @@ func TestLostDevice(t *testing.T) {
 }
 
 // loseDevice runs the program on b with the faults, and checks everything that follows from a loss. It returns how
-// the program has ended, and whether b was lost.
-func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f fault.Faults) (end string, struck bool) {
+// the program has ended, whether b was lost, and a check that nothing is left of its memory.
+func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f fault.Faults) (end string, struck bool, after func()) {
 	where := fmt.Sprintf("mode %v, %v %d", mode, f.Call, f.N)
 	on := device.Wrap(name, device.KindSimulated, b)
 	e := engine.New(engine.Options{Mode: mode, Workers: 2, Seed: uint64(f.N)})
@@ -102,13 +109,14 @@ func loseDevice(t *testing.T, name string, b *fault.Backend, mode engine.Mode, f
 	if m := e.Stats(); m.InFlightBytes != 0 {
 		t.Errorf("%s: %d bytes in flight", where, m.InFlightBytes)
 	}
-	if left := devicetest.Live(b, 0); left != 0 {
-		t.Errorf("%s: %d bytes are lost", where, left)
+	return fmt.Sprintf("%+v", first), struck, func() {
+		if left := devicetest.Live(b, 0); left != 0 {
+			t.Errorf("%s: %d bytes are lost", where, left)
+		}
+		if err := b.Close(); err != nil {
+			t.Errorf("%s: Close of the backend: %v", where, err)
+		}
 	}
-	if err := b.Close(); err != nil {
-		t.Errorf("%s: Close of the backend: %v", where, err)
-	}
-	return fmt.Sprintf("%+v", first), struck
 }
 
 // A closed backend keeps what was computed, which can be read in every way. Later operations fail, each by itself

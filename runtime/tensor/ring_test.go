@@ -260,6 +260,16 @@ func TestAllReduceMistakes(t *testing.T) {
 // A device is lost at its n-th command, for n from 1 until the all-reduce is done before. Every result has its
 // value or fails with that cause. The other devices go on, and no memory stays in use.
 func TestAllReduceLostDevice(t *testing.T) {
+	var used [][]*fault.Backend // one collection for all
+	defer func() {
+		for n, backends := range used {
+			for i, b := range backends {
+				if left := devicetest.Live(b, 0); left != 0 {
+					t.Errorf("command %d: %d bytes are lost on device %d", n+1, left, i)
+				}
+			}
+		}
+	}()
 	for n := int64(1); ; n++ {
 		backends := make([]*fault.Backend, 4)
 		devs := make([]device.Device, 4)
@@ -301,11 +311,7 @@ func TestAllReduceLostDevice(t *testing.T) {
 		tensor.Dead(append(ts, sums...)...)
 		e.Close()
 		restore()
-		for i, b := range backends {
-			if left := devicetest.Live(b, 0); left != 0 {
-				t.Errorf("command %d: %d bytes are lost on device %d", n, left, i)
-			}
-		}
+		used = append(used, backends)
 		if !fired {
 			return
 		}

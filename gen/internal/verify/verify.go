@@ -95,7 +95,8 @@ const (
 	leastPaths  = 32  // choices of how conditions turn out
 	mostPaths   = 150 // as long as there are statements that no path has executed
 	patience    = 50  // but no more than this many in a row that find none
-	schedules   = 4   // of backlogs, for each path
+	schedules   = 4   // of backlogs, for each of the first paths
+	everyWhen   = 8   // as many are the first paths; on others backlogs run as late as possible, and in one other way
 	failedPaths = 12  // on which failures are tried
 	failures    = 10  // on each
 	fewestPaths = 8   // of functions that take long
@@ -158,6 +159,9 @@ func (c *comparison) path(path uint64) (compared int, err error) {
 	var past []*term // what may fail in the generated function, and then what may only there
 	late := make(map[*term]bool)
 	for s := range schedules {
+		if path >= everyWhen && s < schedules-1 && s != int(path%(schedules-1)) {
+			continue
+		}
 		got := c.run(c.generated, shared, scheduled(path, s))
 		if got.isCut {
 			continue
