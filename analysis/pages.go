@@ -17,14 +17,14 @@ func Pages() map[string]string {
 	for _, r := range RuleTable() {
 		generated := "<!-- Code generated from analysis/" + r.folder + "/doc.go by go generate; DO NOT EDIT. -->\n\n"
 		pages[r.ID+".md"] = generated + "# " + r.ID + ": " + r.Title + "\n\n" + markdown(r.page) +
-			"\nSeverity: " + string(r.Severity) + ". [All rules](rules.md), [settings](settings.md), [editors](editors.md).\n"
-		fmt.Fprintf(&table, "| [%s](%s.md) | %s | %s | %s |\n", r.ID, r.ID, r.Title, r.Severity, r.fix())
+			"\nSeverity: " + r.Severities() + ". [All rules](rules.md), [settings](settings.md), [editors](editors.md).\n"
+		fmt.Fprintf(&table, "| [%s](%s.md) | %s | %s | %s |\n", r.ID, r.ID, r.Title, r.Severities(), r.fix())
 	}
 	pages["rules.md"] = "<!-- Code generated from the pages of the rules by go generate; DO NOT EDIT. -->\n\n" +
 		"# The rules of asyncgen vet\n\n" + table.String() + "\n" +
-		"The severity is that of the gravest finding of a rule; those of which the rule is less sure are infos, which\n" +
-		"`-severity=info` shows. The fixes are applied by `asyncgen vet -fix`. `asyncgen explain AT001` prints a page and\n" +
-		"`asyncgen vet -list` this table, with what a file `asyncgen.json` [says about the rules](settings.md).\n"
+		"Findings of which a rule is less sure, or that cost less, are infos: `-severity=info` shows them. The fixes are\n" +
+		"applied by `asyncgen vet -fix`. `asyncgen explain AT001` prints a page and `asyncgen vet -list` this table, with\n" +
+		"what a file `asyncgen.json` [says about the rules](settings.md).\n"
 	return pages
 }
 
@@ -32,6 +32,7 @@ func Pages() map[string]string {
 type RuleInfo struct {
 	ID, Title string
 	Severity  lint.Severity // of its gravest findings
+	Infos     bool          // others are only infos
 	Fixes     bool          // it has fixes, which are safe to apply unseen
 
 	folder, page string
@@ -43,9 +44,17 @@ func RuleTable() []RuleInfo {
 	for _, a := range Suite {
 		r := lint.RuleOf(a.Name)
 		title, page, _ := strings.Cut(a.Doc, "\n\n")
-		list = append(list, RuleInfo{r.ID, title, r.Severity, r.Fixes, r.Package, page})
+		list = append(list, RuleInfo{r.ID, title, r.Severity, r.Infos, r.Fixes, r.Package, page})
 	}
 	return list
+}
+
+// Severities are those that findings of the rule have without settings, the gravest first.
+func (r RuleInfo) Severities() string {
+	if r.Infos {
+		return string(r.Severity) + ", " + string(lint.Info)
+	}
+	return string(r.Severity)
 }
 
 func (r RuleInfo) fix() string {

@@ -29,13 +29,14 @@ func TestRules(t *testing.T) {
 	}
 	setSeverity(t, lint.Info)
 	gravest := map[string]lint.Severity{"AT031": lint.Warning}
-	fixes := make(map[string]bool)
+	infos, fixes := make(map[string]bool), make(map[string]bool)
 	for _, res := range analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), named, folders...) {
 		for _, d := range res.Diagnostics {
 			id, _, _ := strings.Cut(d.Category, "-")
 			if s := lint.SeverityOf(d.Category); s.Reaches(gravest[id]) {
 				gravest[id] = s
 			}
+			infos[id] = infos[id] || lint.SeverityOf(d.Category) == lint.Info
 			fixes[id] = fixes[id] || len(d.SuggestedFixes) > 0
 		}
 	}
@@ -43,6 +44,9 @@ func TestRules(t *testing.T) {
 		r := lint.RuleOf(a.Name)
 		if r.Severity != gravest[r.ID] {
 			t.Errorf("%s: the gravest finding is of severity %s, the rule says %s", r.ID, gravest[r.ID], r.Severity)
+		}
+		if has := infos[r.ID] && gravest[r.ID] != lint.Info; has != r.Infos {
+			t.Errorf("%s: some findings are only infos: %t, the rule says %t", r.ID, has, r.Infos)
 		}
 		if fixes[r.ID] && !r.Fixes {
 			t.Errorf("%s: a finding has a fix, the rule says that there is none", r.ID)

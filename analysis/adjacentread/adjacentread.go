@@ -16,7 +16,7 @@ var doc string
 // Analyzer is rule AT007.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT007", Package: "adjacentread", Doc: doc, Values: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT007", Package: "adjacentread", Doc: doc, Infos: true, Values: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, r := range repeats(p) {

@@ -18,7 +18,7 @@ var doc string
 // Analyzer is rule AT014.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT014", Package: "deferredread", Doc: doc, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT014", Package: "deferredread", Doc: doc, Infos: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, s := range sites.Of(p) {

@@ -24,7 +24,7 @@ var doc string
 // Analyzer is rule AT009.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT009", Package: "extrawait", Doc: doc, Fixes: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT009", Package: "extrawait", Doc: doc, Infos: true, Fixes: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, b := range barriers(p) {

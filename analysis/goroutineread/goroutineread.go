@@ -21,7 +21,7 @@ var doc string
 // Analyzer is rule AT013.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT013", Package: "goroutineread", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT013", Package: "goroutineread", Doc: doc, Infos: true, Check: check}
 
 func check(p *lint.Pass) {
 	for _, g := range goroutines(p.Package) {

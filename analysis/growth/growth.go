@@ -23,7 +23,7 @@ var doc string
 // Analyzer is rule AT022.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT022", Package: "growth", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT022", Package: "growth", Doc: doc, Infos: true, Check: check}
 
 func check(p *lint.Pass) {
 	for _, g := range growing(p.Package) {

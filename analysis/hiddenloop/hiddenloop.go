@@ -14,7 +14,7 @@ var doc string
 // Analyzer is rule AT012.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT012", Package: "hiddenloop", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT012", Package: "hiddenloop", Doc: doc, Infos: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, s := range sites.Of(p) {

@@ -21,7 +21,7 @@ var doc string
 // Analyzer is rule AT002.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT002", Package: "lastread", Doc: doc, Fixes: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT002", Package: "lastread", Doc: doc, Infos: true, Fixes: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	moved := make(map[*blocking.Loop][]move)

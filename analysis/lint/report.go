@@ -91,6 +91,8 @@ type Rule struct {
 	Doc string
 	// Severity is the gravest of its findings, a warning unless it is set.
 	Severity Severity
+	// Infos reports whether some of its findings are only infos, if the gravest are worse.
+	Infos bool
 	// Fixes reports whether it has fixes, which are safe to apply unseen.
 	Fixes bool
 	// InTests reports whether the rule holds for test files by default.

@@ -15,7 +15,7 @@ var doc string
 // Analyzer is rule AT010.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT010", Package: "loopcall", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT010", Package: "loopcall", Doc: doc, Infos: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, s := range sites.Of(p) {

@@ -21,7 +21,7 @@ var doc string
 // Analyzer is rule AT025.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT025", Package: "loopdata", Doc: doc, Values: true, Check: check}
+var rule = &lint.Rule{ID: "AT025", Package: "loopdata", Doc: doc, Infos: true, Values: true, Check: check}
 
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {

@@ -14,7 +14,7 @@ var doc string
 // Analyzer is rule AT005.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT005", Package: "loopexit", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT005", Package: "loopexit", Doc: doc, Infos: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, s := range sites.Of(p) {

@@ -16,7 +16,7 @@ var doc string
 // Analyzer is rule AT004.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT004", Package: "loopprint", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT004", Package: "loopprint", Doc: doc, Infos: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, s := range sites.Of(p) {

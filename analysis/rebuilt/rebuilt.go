@@ -14,7 +14,7 @@ var doc string
 // Analyzer is rule AT034.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT034", Package: "rebuilt", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT034", Package: "rebuilt", Doc: doc, Infos: true, Check: check}
 
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {

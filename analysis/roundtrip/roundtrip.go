@@ -14,7 +14,7 @@ var doc string
 // Analyzer is rule AT003.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT003", Package: "roundtrip", Doc: doc, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT003", Package: "roundtrip", Doc: doc, Infos: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, r := range sites.Returned(p) {

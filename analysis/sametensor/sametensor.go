@@ -24,7 +24,7 @@ var doc string
 // Analyzer is rule AT033.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT033", Package: "sametensor", Doc: doc, Values: true, InTests: true, Check: check}
+var rule = &lint.Rule{ID: "AT033", Package: "sametensor", Doc: doc, Infos: true, Values: true, InTests: true, Check: check}
 
 func check(p *lint.Pass) {
 	for cur := range p.Preorder((*ast.BinaryExpr)(nil), (*ast.CallExpr)(nil), (*ast.IndexExpr)(nil), (*ast.SwitchStmt)(nil)) {

@@ -92,7 +92,7 @@ func explanation(name string) (gen.Explanation, bool) {
 // ruleTable is one line for each rule of vet: its code, its severity, whether it has
 // fixes, and its title.
 func ruleTable() string {
-	return ruleTableWith(func(r analysis.RuleInfo) string { return string(r.Severity) })
+	return ruleTableWith(func(r analysis.RuleInfo) string { return r.Severities() })
 }
 
 func ruleTableWith(severity func(analysis.RuleInfo) string) string {

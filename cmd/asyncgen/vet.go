@@ -455,11 +455,10 @@ func listRules(e *env) int {
 		file = set.File()
 	}
 	fmt.Fprint(e.stdout, ruleTableWith(func(r analysis.RuleInfo) string {
-		s := string(set.Of(r.ID, r.Severity))
-		if s != string(r.Severity) {
-			s += " (" + tensorapi.Visible(file) + ")"
+		if s := set.Of(r.ID, r.Severity); s != r.Severity {
+			return string(s) + " (" + tensorapi.Visible(file) + ")"
 		}
-		return s
+		return r.Severities()
 	}))
 	return exitOK
 }
