@@ -32,7 +32,7 @@ func check(p *lint.Pass) {
 		})
 	}
 	for _, t := range together(p) {
-		p.Report(lint.Warning, analysis.Diagnostic{
+		p.Report(severity(sites.RunsOften(p, t[0])), analysis.Diagnostic{
 			Pos:     t[0].Expr.Pos(),
 			End:     t[0].Expr.End(),
 			Message: "read after read: the statement reads " + strconv.Itoa(len(t)) + " numbers one by one; stack the tensors and read once",
@@ -54,6 +54,15 @@ func check(p *lint.Pass) {
 		if r.Loop != nil {
 			d.Related = r.Loop.Related()
 		}
-		p.Report(lint.Warning, d)
+		p.Report(severity(sites.RunsOften(p, p.Calls[r.Call]) || r.Loop != nil && sites.GoesBack(p.Package, p.Calls[r.Call], r.Loop)), d)
 	}
+}
+
+// severity is that of reads which could be one, if they hold up work that is yet to be enqueued. After all work, what
+// they cost beyond the first is small.
+func severity(holdsUp bool) lint.Severity {
+	if holdsUp {
+		return lint.Warning
+	}
+	return lint.Info
 }

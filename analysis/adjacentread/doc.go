@@ -7,8 +7,7 @@
 //
 // The rule reports loops that enqueue nothing, and for each tensor of a list, map or iterator read
 // a number or append all numbers to a list, or print each of a list of numbers such as tensor.F64.
-// The first read waits for most of the work, but each read is a copy of a few bytes. Some forms of
-// such loops are less visible:
+// Some forms of such loops are less visible:
 //
 //   - a call of a function with the loop, where only the call tells that it reads: it passes the
 //     method, as in Map(losses, (*tensor.Tensor).Item), or a type whose method reads;
@@ -19,15 +18,26 @@
 // A statement outside of loops is reported if it returns or assigns three or more numbers that it
 // computes and reads one by one.
 //
+// The first of these reads waits for most of the work, and each of the others is a copy of a few
+// bytes. So the findings are of severity info, shown with -severity=info: reads after all work, as
+// AT001 recommends them, or once per epoch cost little. They are warnings where more is to be
+// enqueued after them:
+//
+//   - in each iteration of a loop over batches or steps, in which AT001 would report a read of what
+//     the iteration computes, or in a function that is called there;
+//   - if the function computes with the numbers on the device.
+//
 // In loops the rule also reports two reads of one number each, one right after the other, if the
 // first does not decide about the second; and a second read of the same tensor in one iteration.
-// The second of two reads rarely waits long, so these findings are of severity info: they are shown
-// with -severity=info.
+// The second of two reads rarely waits long, so these findings are infos, too.
 //
 // WRONG
 //
-//	for _, loss := range losses {
-//		sum += loss.Item() // a read for each
+//	for _, b := range batches {
+//		opt.Minimize(model.Loss(b))
+//		for _, n := range norms {
+//			sum += n.Item() // a read for each, in each step
+//		}
 //	}
 //
 //	total += loss.Item()
@@ -36,7 +46,11 @@
 //
 // RIGHT
 //
-//	for _, v := range tensor.Stack(0, losses...).Float32s() {
+//	for _, b := range batches {
+//		opt.Minimize(model.Loss(b))
+//		all = append(all, norms...)
+//	}
+//	for _, v := range tensor.Stack(0, all...).Float32s() {
 //		sum += float64(v)
 //	}
 //

@@ -205,8 +205,8 @@ func isCalledAgain(pkg *blocking.Package, d *blocking.Call, enqueues bool) bool 
 		return false
 	}
 	for l := range pkg.LoopsAround(d.In, d.Expr.Pos()) {
-		if !l.Small && !pkg.AppliesList(d, l) && (enqueues || pkg.Any(l, (*blocking.Call).Enqueues)) {
-			return !pkg.IsOuter(l, d) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != blocking.Rarely
+		if pace := paceOf(pkg, d, l, enqueues); pace != idle {
+			return pace == busy && pkg.GuardOf(d.In, d.Expr.Pos(), l) != blocking.Rarely
 		}
 	}
 	return takesStep(pkg, d.In.Owner())

@@ -249,10 +249,10 @@ func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *bloc
 		if isComparison(pkg, l) && pkg.Varies(c.Expr, l) && (w.Operand == nil || !pkg.IsHostList(w.Operand)) {
 			return l
 		}
-		if l.Small || !own && !pkg.Any(l, (*blocking.Call).Enqueues) && !takesInput(pkg, l) || pkg.AppliesList(c, l) {
+		switch paceOf(pkg, c, l, own) {
+		case idle:
 			continue
-		}
-		if pkg.IsOuter(l, c) || doubles(pkg, l) {
+		case outer:
 			return nil // and so is every loop around it
 		}
 		if stops, _ := pkg.IsMeasured(l); stops && w.Kind != blocking.WaitPrint {

@@ -21,17 +21,26 @@ var Analyzer = &analysis.Analyzer{
 	Doc:        "find the calls that wait in loops\n\nIt reports nothing; rules of asyncgen vet build on it.",
 	Requires:   []*analysis.Analyzer{blocking.Analyzer},
 	FactTypes:  []analysis.Fact{new(InLoop)},
-	ResultType: reflect.TypeFor[[]*Site](),
+	ResultType: reflect.TypeFor[*result](),
 	Run: func(pass *analysis.Pass) (any, error) {
 		return find(pass, pass.ResultOf[blocking.Analyzer].(*blocking.Package)), nil
 	},
 }
 
-// Of lists the sites of the package that p is about, in the order of the source.
-func Of(p *lint.Pass) []*Site { return p.ResultOf[Analyzer].([]*Site) }
+// A result is what Analyzer finds in a package.
+type result struct {
+	sites    []*Site                           // in the order of the source
+	repeated map[*blocking.Func]*blocking.Loop // functions that run again and again, each with its body as a loop
+}
 
-// find lists the sites of a package, in the order of the source.
-func find(pass *analysis.Pass, pkg *blocking.Package) []*Site {
+// resultOf returns what Analyzer has found in the package that p is about.
+func resultOf(p *lint.Pass) *result { return p.ResultOf[Analyzer].(*result) }
+
+// Of lists the sites of the package that p is about, in the order of the source.
+func Of(p *lint.Pass) []*Site { return resultOf(p).sites }
+
+// find finds the sites of a package.
+func find(pass *analysis.Pass, pkg *blocking.Package) *result {
 	var list []*Site
 	// One finding for the calls of a function on a line is enough, unless
 	// only one of them decides what the loop does.
@@ -78,5 +87,5 @@ func find(pass *analysis.Pass, pkg *blocking.Package) []*Site {
 		}
 	}
 	slices.SortStableFunc(list, func(s, t *Site) int { return int(s.Call.Pos() - t.Call.Pos()) })
-	return list
+	return &result{list, repeated}
 }

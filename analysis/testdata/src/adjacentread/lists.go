@@ -12,6 +12,7 @@ import (
 	"lists"
 
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -263,4 +264,15 @@ func width(ps []point) (low, high float64) {
 		low, high = min(low, x), max(high, x)
 	}
 	return low, high
+}
+
+// In each step, which is a warning; see the folder severity.
+func eachStep(data []Batch, opt *optim.Optimizer, kept []*tensor.Tensor) (total float64) {
+	for _, b := range data {
+		opt.Minimize(batch.Loss(w, b))
+		for _, k := range kept {
+			total += k.Item() // want `k.Item\(\) reads one tensor of kept at a time`
+		}
+	}
+	return total
 }

@@ -123,7 +123,7 @@ func stage(in chan batch.Batch, out chan float64) {
 
 func lists(losses []*tensor.Tensor, data []batch.Batch, ack chan float64) (total float64) {
 	for _, loss := range losses {
-		total += loss.Item() // want `AT007`
+		total += loss.Item() // after all work
 	}
 	for _, b := range data {
 		first, second := batch.Loss(w, b).Item(), batch.Loss(b.X, b).Item() // want `AT001` `AT001`
