@@ -224,7 +224,7 @@ func isQueue(pkg *blocking.Package, list ast.Expr) bool {
 
 // isFew reports whether a list has no more elements than a small loop has iterations.
 func isFew(pkg *blocking.Package, list ast.Expr) bool {
-	return min(blocking.RangeTrips(pkg.Info, list), blocking.RangeTrips(pkg.Info, pkg.OnlyValue(list))) <= blocking.MaxTrips
+	return pkg.Trips(list) <= blocking.MaxTrips
 }
 
 // isNumber reports whether results are one number, perhaps with an error. Other results may differ in

@@ -298,8 +298,7 @@ func (f *Flow) extend(l *Loop, tail int32) {
 	}
 }
 
-// describe sets the statement, the place and the size of l. A loop of gotos has no statement. A range
-// over a local variable is as long as the only value of the variable.
+// describe sets the statement, the place and the size of l. A loop of gotos has no statement.
 func (l *Loop) describe(pkg *Package, head *cfg.Block) {
 	info := pkg.Info
 	switch s := head.Stmt.(type) {
@@ -308,7 +307,7 @@ func (l *Loop) describe(pkg *Package, head *cfg.Block) {
 		l.Small = ForTrips(info, s) <= MaxTrips
 	case *ast.RangeStmt:
 		l.Stmt, l.Pos = s, s.Pos()
-		l.Small = min(RangeTrips(info, s.X), RangeTrips(info, pkg.OnlyValue(s.X))) <= MaxTrips
+		l.Small = pkg.Trips(s.X) <= MaxTrips
 	default:
 		if len(head.Nodes) > 0 {
 			l.Pos = head.Nodes[0].Pos()
@@ -394,6 +393,27 @@ func RangeTrips(info *types.Info, x ast.Expr) int64 {
 		}
 	}
 	return ManyTrips
+}
+
+// Trips is RangeTrips that also knows variables of functions and of the package which are assigned once, and what
+// follows the first elements of such a list.
+//
+//	var cases = []testCase{{"plain", run}, {"fused", runFused}}
+//	for _, c := range cases[1:] {} // 1
+func (pkg *Package) Trips(x ast.Expr) int64 {
+	n := RangeTrips(pkg.Info, x)
+	if s, ok := ast.Unparen(x).(*ast.SliceExpr); ok && s.Low != nil && s.High == nil {
+		low, isConst := syntax.IntConst(pkg.Info, s.Low)
+		if all := pkg.Trips(s.X); isConst && all < ManyTrips {
+			return all - low
+		}
+	}
+	if v := pkg.Variable(x); v != nil && syntax.IsIdent(ast.Unparen(x)) && pkg.Params[v].Of == nil {
+		if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue && d[0].Index == 0 {
+			n = min(n, RangeTrips(pkg.Info, d[0].Value))
+		}
+	}
+	return n
 }
 
 // isKeyed reports whether an element of a literal has a key. A list with keys, []int{9: 1}, may be longer than its

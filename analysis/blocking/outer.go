@@ -49,7 +49,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			inner = append(slices.Clip(inner), f.WholeLoop())
 		}
 		for _, m := range inner {
-			if m != l && encloses(pkg, l, m, f) && !pkg.Contains(m, c.In, c.Expr.Pos()) && (isPass(pkg, m, l) || isChunk(pkg, m, l)) &&
+			if m != l && encloses(pkg, l, m, f) && !pkg.Contains(m, c.In, c.Expr.Pos()) && (isPass(pkg, m, l) || isChunk(pkg, m, l) || isIteration(pkg, m, l)) &&
 				guardUnder(pkg, f.Flow().Conditions(m.Head), f, token.NoPos, l) != Rarely {
 				return true
 			}
@@ -134,7 +134,7 @@ func (pkg *Package) isBlock(d *Call, l *Loop) bool {
 	if f == nil || d.Away || l.Stmt == nil || f.SCC == l.Func.SCC || pkg.StepsItself(l) {
 		return false
 	}
-	ends := endsByValue(pkg, l)
+	ends := pkg.EndsByValue(l)
 	return slices.ContainsFunc(f.Flow().Loops, func(m *Loop) bool {
 		var bound ast.Expr
 		switch s := m.Stmt.(type) {
@@ -176,7 +176,7 @@ func fitsApart(pkg *Package, d *Call, l *Loop) bool {
 // isFit reports whether each iteration of m computes tensors from those of the one before, and m ends when a value that
 // it reads, in each iteration or now and then, is small enough or the like.
 func (pkg *Package) isFit(m *Loop) bool {
-	return !m.Small && m.Stmt != nil && !pkg.OverParts(m) && pkg.Any(m, (*Call).Enqueues) && endsByValue(pkg, m) && pkg.carriesTensors(m)
+	return !m.Small && m.Stmt != nil && !pkg.OverParts(m) && pkg.Any(m, (*Call).Enqueues) && pkg.EndsByValue(m) && pkg.carriesTensors(m)
 }
 
 // carriesTensors reports whether m computes a tensor, or something with tensors, from the one that the iteration before
@@ -319,6 +319,39 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 	}
 	return false
 }
+
+// isIteration reports whether the loop m goes on with one computation for many steps, by its number or by the name of
+// that, and each iteration of l begins one of its own, as for the next component. What l does after m, it does once for
+// many steps.
+//
+//	for range n {
+//		v := tensor.Randn(d)
+//		for range iters { v = unit(cov.MatMul(v)) }
+//		variances = append(variances, v.Dot(cov.MatMul(v)).Item())
+//		cov = deflate(cov, v)
+//	}
+//
+// A loop over the elements of a sequence is none: there are as many as the data has. Neither is any loop if l goes
+// over data: the items don't depend on each other.
+func isIteration(pkg *Package, m, l *Loop) bool {
+	if m.Stmt == nil || l.Stmt == nil || pkg.StepsItself(l) || pkg.OverParts(m) || pkg.OverData(m, l) || pkg.OverData(l, l.Func.WholeLoop()) || !recurrent(pkg, m) {
+		return false
+	}
+	trips, bound := int64(ManyTrips), ast.Expr(nil)
+	switch s := m.Stmt.(type) {
+	case *ast.RangeStmt:
+		trips, bound = RangeTrips(pkg.Info, s.X), s.X
+	case *ast.ForStmt:
+		trips = ForTrips(pkg.Info, s)
+		if b, ok := s.Cond.(*ast.BinaryExpr); ok && b.Op == token.LSS {
+			bound = b.Y
+		}
+	}
+	return bound != nil && syntax.IsNumeric(pkg.Info.TypeOf(bound)) && (trips < ManyTrips && trips >= fewSteps || iterationsName.MatchString(nameOf(bound)))
+}
+
+// iterationsName matches the names of numbers of steps that an iterative method takes.
+var iterationsName = regexp.MustCompile(`(?i)(^|num|max|inner)_?(iters?|iterations|sweeps)$`)
 
 // advances reports whether d, in m, calls a method that computes a field with a tensor from itself. What
 // has the field is the same in all iterations.
@@ -774,7 +807,7 @@ func isScaled(pkg *Package, e ast.Expr, v *types.Var) bool {
 //	for rate := 1.0; loss(rate).Item() > limit; rate /= 2 {}
 func IsSearch(pkg *Package, l *Loop) bool {
 	s, ok := l.Stmt.(*ast.ForStmt)
-	if !ok || pkg.Any(l, (*Call).Mutates) || !endsByValue(pkg, l) {
+	if !ok || pkg.Any(l, (*Call).Mutates) || !pkg.EndsByValue(l) {
 		return false
 	}
 	for v, defs := range pkg.Defs {
@@ -792,9 +825,9 @@ func IsSearch(pkg *Package, l *Loop) bool {
 	return true
 }
 
-// endsByValue reports whether a condition that can leave l compares a value that was read from a
+// EndsByValue reports whether a condition that can leave l compares a value that was read from a
 // tensor.
-func endsByValue(pkg *Package, l *Loop) bool {
+func (pkg *Package) EndsByValue(l *Loop) bool {
 	fl := l.Func.Flow()
 	for b := range l.Blocks {
 		blk := fl.Blocks[b]
