@@ -30,7 +30,8 @@
 // A search for a number, such as a line search, needs each value before it can try again. In a loop
 // of steps it is a part of a step, and reads for its condition alone are of severity info, shown with
 // -severity=info. A function that only searches can as well try many numbers at once, and read the
-// values together.
+// values together. So are loops that ask one network after the other until the answer of one is good
+// enough: they wait so that the others need not run.
 //
 // Silent: what AT001 is silent about; conditions that only change what the host keeps, such as a
 // maximum.

@@ -68,16 +68,7 @@ func GoesBack(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 		if p.Use == Computes {
 			return true
 		}
-		for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.FuncLit)(nil)) {
-			if n, ok := cur.Node().(*ast.AssignStmt); ok {
-				for _, lhs := range n.Lhs {
-					if v := pkg.Local(lhs); v != nil && holdsNumbers(v.Type()) {
-						vars[v] = true
-					}
-				}
-			}
-			break
-		}
+		addAssigned(pkg, p, vars, holdsNumbers)
 	}
 	f := c.In.Owner()
 	for grown := len(vars) > 0; grown; {

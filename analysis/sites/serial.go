@@ -70,7 +70,7 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 func isForReader(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.Loop) bool {
 	v := pkg.Local(syntax.OrNil(e))
 	return v != nil && pkg.Any(l, func(d *blocking.Call) bool {
-		return d.API.Kind == tensorapi.Read && d.Expr.Pos() > c.Expr.End() && waitsFor(pkg, d, v) &&
+		return d.API.Kind == tensorapi.Read && d.Expr.Pos() > c.Expr.End() && waitsFor(pkg, d, v, l).IsValid() &&
 			slices.ContainsFunc(Uses(pkg, d, l), func(p Place) bool { return isFedBack(pkg, p, e, l) || isSpoken(pkg, p, e, l) })
 	})
 }

@@ -203,7 +203,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 					s.Uses |= p.Use
 				}
 			}
-			s.Outside = s.Outside || decides && searches || s.Uses == Passed && takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
+			s.Outside = s.Outside || decides && (searches || !s.Alarms && isCascade(pkg, l)) || s.Uses == Passed && takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
 		}
 		if s.Uses&Computes == 0 && (pkg.Any(l, func(d *blocking.Call) bool { return d != c && plays(pkg, d, 0) }) || actsWithin(pkg, l, c)) {
 			continue
@@ -353,8 +353,11 @@ func runsAtEnd(c *blocking.Call) bool {
 	return ok && (h == blocking.Once || h == blocking.Looping)
 }
 
-// WaitedBefore reports whether the iteration of l has waited for the same tensor before c. Then c
-// doesn't wait any more.
+// WaitedBefore reports whether the iteration of l has waited for the same tensor before c, or for one that is computed
+// from it. Then c doesn't wait any more.
+//
+//	action := scores.ArgMax().ItemInt()
+//	fmt.Println(scores) // WaitedBefore
 func WaitedBefore(pkg *blocking.Package, c *blocking.Call, operand ast.Expr, l *blocking.Loop) bool {
 	id, ok := ast.Unparen(syntax.OrNil(operand)).(*ast.Ident)
 	if !ok {
@@ -367,13 +370,17 @@ func WaitedBefore(pkg *blocking.Package, c *blocking.Call, operand ast.Expr, l *
 	fl := c.In.Flow()
 	here := fl.BlockAt(c.Expr.Pos())
 	for _, d := range c.In.Calls {
-		if d == c || d.Expr.Pos() >= c.Expr.Pos() || !waitsFor(pkg, d, v) || !pkg.Contains(l, d.In, d.Expr.Pos()) || isSilentWait(pkg, d) {
+		if d == c || d.Expr.Pos() >= c.Expr.Pos() || !pkg.Contains(l, d.In, d.Expr.Pos()) {
+			continue
+		}
+		since := waitsFor(pkg, d, v, l)
+		if !since.IsValid() || isSilentWait(pkg, d) {
 			continue
 		}
 		if there := fl.BlockAt(d.Expr.Pos()); !fl.Dominates(there, here) || len(pkg.ShortCircuits(d.Expr.Pos())) > 0 {
 			continue
 		}
-		assigned := slices.ContainsFunc(pkg.Defs[v], func(x blocking.Def) bool { return x.Pos > d.Expr.End() && x.Pos < c.Expr.Pos() })
+		assigned := slices.ContainsFunc(pkg.Defs[v], func(x blocking.Def) bool { return x.Pos > since && x.Pos < c.Expr.Pos() })
 		if !assigned {
 			return true
 		}
@@ -391,8 +398,9 @@ func isSilentWait(pkg *blocking.Package, d *blocking.Call) bool {
 	return l == nil || pkg.Any(l, (*blocking.Call).Mutates)
 }
 
-// waitsFor reports whether d waits for the tensor in v, in whatever way.
-func waitsFor(pkg *blocking.Package, d *blocking.Call, v *types.Var) bool {
+// waitsFor returns the place from which on the tensor in v is the one that d waits for, in whatever way, in an
+// iteration of l: the end of d, or of what it waits for. If d doesn't wait for it, there is none.
+func waitsFor(pkg *blocking.Package, d *blocking.Call, v *types.Var, l *blocking.Loop) token.Pos {
 	var list []ast.Expr
 	if d.API.Kind == tensorapi.Wait {
 		list = d.Operand(d.API.Arg)
@@ -402,10 +410,38 @@ func waitsFor(pkg *blocking.Package, d *blocking.Call, v *types.Var) bool {
 			list = append(list, w.Operand)
 		}
 	}
-	return d.API.Kind == tensorapi.WaitAll || slices.ContainsFunc(list, func(e ast.Expr) bool {
-		id, ok := ast.Unparen(e).(*ast.Ident)
-		return ok && pkg.Info.Uses[id] == v
-	})
+	if d.API.Kind == tensorapi.WaitAll {
+		return d.Expr.End()
+	}
+	for _, e := range list {
+		if since := needs(pkg, e, v, l, 0); since.IsValid() {
+			return since
+		}
+	}
+	return token.NoPos
+}
+
+// needs returns the end of an expression that mentions v, if e is v or is computed from it by operations, in this
+// iteration of l. Else it returns no place. Depth bounds the variables between.
+func needs(pkg *blocking.Package, e ast.Expr, v *types.Var, l *blocking.Loop, depth int) token.Pos {
+	if u := pkg.Local(e); u != nil {
+		d := pkg.Defs[u]
+		switch {
+		case u == v:
+			return e.End()
+		case depth < 4 && len(d) == 1 && d[0].Kind == blocking.DefValue && l.Declares(u):
+			return needs(pkg, d[0].Value, v, l, depth+1)
+		}
+		return token.NoPos
+	}
+	if c := pkg.Calls[syntax.AsCall(e)]; c != nil && c.Lib == tensorapi.Ours() && (c.API.Kind == tensorapi.Op || c.API.Kind == tensorapi.View) {
+		for _, e := range c.AllOperands() {
+			if since := needs(pkg, e, v, l, depth); since.IsValid() {
+				return since
+			}
+		}
+	}
+	return token.NoPos
 }
 
 // IsOutside recognises calls that wait for the world outside the process: the network, a file, a user, time.
@@ -525,6 +561,19 @@ func streams(pkg *blocking.Package, l *blocking.Loop) bool {
 		}
 	}
 	return false
+}
+
+// isCascade reports whether l asks one network after the other until the answer of one is good enough. It waits so that
+// the others need not run.
+//
+//	for _, net := range nets {
+//		if y := net.Forward(x); y.Max().Item() > sure {
+//			return y
+//		}
+//	}
+func isCascade(pkg *blocking.Package, l *blocking.Loop) bool {
+	_, ok := l.Stmt.(*ast.RangeStmt)
+	return ok && !pkg.Any(l, (*blocking.Call).Mutates) && pkg.OverParts(l) && pkg.EndsByValue(l)
 }
 
 // isInSearch reports whether the value at p is asked for by the condition of a loop that looks for a number, as a line
@@ -814,7 +863,9 @@ func isFedBack(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) boo
 		return false
 	}
 	at := p.Cur.Parent()
-	if _, ok := at.Node().(*ast.IndexExpr); ok {
+	if text, ok := becomesText(pkg, p); ok {
+		at = text.Parent() // what it stands for
+	} else if _, ok := at.Node().(*ast.IndexExpr); ok {
 		at = at.Parent() // its name, in a list on the host
 	}
 	switch n := at.Node().(type) {
@@ -873,7 +924,7 @@ func becomesText(pkg *blocking.Package, p Place) (text inspector.Cursor, ok bool
 		switch n := cur.Node().(type) {
 		case *ast.CallExpr:
 			if c := pkg.Calls[n]; c != nil && cur != p.Cur {
-				if _, prints := c.Printer(); prints || c.API.Kind != tensorapi.Unknown {
+				if _, prints := c.Printer(); prints || c.API.Kind != tensorapi.Unknown && c.API.Kind != tensorapi.Pure {
 					return cur, false
 				}
 			}
@@ -936,24 +987,38 @@ func feeds(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 		return false
 	}
 	vars := make(map[types.Object]bool)
-	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil)) {
-		for _, lhs := range cur.Node().(*ast.AssignStmt).Lhs {
-			if v := pkg.Local(lhs); v != nil && isNumbers(v.Type()) {
-				vars[v] = true
-			}
-		}
-		break
-	}
+	addAssigned(pkg, p, vars, isNumbers)
 	return len(vars) > 0 && becomesTensor(pkg, vars, l)
 }
 
-// valueOf returns the expression at p, without conversions.
+// addAssigned adds to vars the variables that the statement around p assigns, of the types that are asked for.
+func addAssigned(pkg *blocking.Package, p Place, vars map[types.Object]bool, of func(types.Type) bool) {
+	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.FuncLit)(nil)) {
+		if n, ok := cur.Node().(*ast.AssignStmt); ok {
+			for _, lhs := range n.Lhs {
+				if v := pkg.Variable(lhs); v != nil && syntax.IsIdent(lhs) && of(v.Type()) {
+					vars[v] = true
+				}
+			}
+		}
+		return
+	}
+}
+
+// valueOf returns the expression at p, without conversions and calls that only compute, and the only element of a list.
 func valueOf(p Place) ast.Expr {
+	pkg := p.in.Package
 	e, _ := p.Cur.Node().(ast.Expr)
 	for {
+		if lit, ok := e.(*ast.CompositeLit); ok && len(lit.Elts) == 1 {
+			e = lit.Elts[0]
+		}
 		call := syntax.AsCall(syntax.OrNil(e))
-		if call == nil || len(call.Args) != 1 || !p.in.Package.Info.Types[call.Fun].IsType() {
+		if call == nil || len(call.Args) != 1 {
 			return syntax.OrNil(e)
+		}
+		if c := pkg.Calls[call]; !pkg.Info.Types[call.Fun].IsType() && (c == nil || c.API.Kind != tensorapi.Pure) {
+			return e
 		}
 		e = call.Args[0]
 	}

@@ -244,3 +244,55 @@ func embed(net nn.Module, in <-chan []float32, out chan<- embedded) {
 		out <- embedded{v}
 	}
 }
+
+func told(ctx context.Context, net nn.Module, abc *data.Alphabet, ids []int64, out chan<- string) (text string) {
+	net = nn.Frozen(net)
+	for ctx.Err() == nil {
+		id := net.Forward(tensor.From(ids, 1, len(ids))).ArgMax(0).Int64s()[0]
+		select {
+		case out <- abc.Decode([]int64{id}):
+		case <-ctx.Done():
+		}
+		ids = append(ids, id)
+	}
+	for range 100 {
+		id := net.Forward(tensor.From(ids, 1, len(ids))).ArgMax(0).Int64s()[0] // want `AT001`
+		text += abc.Decode([]int64{id})
+		ids = append(ids, id)
+	}
+	for i := range 100 {
+		id := net.Forward(tensor.Ones(i)).ArgMax(0).Int64s()[0] // want `AT001`
+		out <- abc.Decode([]int64{id})
+	}
+	return text
+}
+
+// The larger networks run only if the smaller ones are not sure.
+func cascade(nets []nn.Module, x *tensor.Tensor, sure float64) *tensor.Tensor {
+	for _, net := range nets {
+		if y := nn.Frozen(net).Forward(x); y.Norm().Item() > sure {
+			return y
+		}
+	}
+	return nil
+}
+
+func sureOnes(nets []nn.Module, x *tensor.Tensor, sure float64) (ys []*tensor.Tensor) {
+	for _, net := range nets {
+		y := nn.Frozen(net).Forward(x)
+		if y.Norm().Item() > sure { // want `AT005`
+			continue
+		}
+		ys = append(ys, y.Square())
+	}
+	return ys
+}
+
+func firstSure(net nn.Module, xs []*tensor.Tensor, sure float64) *tensor.Tensor {
+	for _, x := range xs {
+		if y := nn.Frozen(net).Forward(x); y.Norm().Item() > sure { // want `AT005`
+			return y
+		}
+	}
+	return nil
+}
