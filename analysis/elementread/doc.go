@@ -9,10 +9,10 @@
 // The rule reports reads in a loop of a tensor that the loop does not assign. The tensor is in a
 // local variable, a field or a package variable. If the read has indices, they are computed from
 // the counter of the loop, from a number to which each iteration adds, or from the elements of a
-// list. So are the parts that a loop takes from Unbind, Split or Chunk. Prints of such rows and
-// elements are reported as well, and calls of functions that read them. The tensor may be an element
-// of a list, the same one in all iterations of an inner loop. Of a large tensor, Take gives the elements
-// that the loop needs, to be read at once.
+// list, a list of points or another such tensor. So are the parts that a loop takes from Unbind, Split
+// or Chunk. Prints of such rows and elements are reported as well, and calls of functions that read
+// them. The tensor may be an element of a list, the same one in all iterations of an inner loop. Of a
+// large tensor, Take gives the elements that the loop needs, to be read at once.
 //
 // WRONG
 //

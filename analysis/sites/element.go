@@ -354,7 +354,8 @@ func countedIn(pkg *blocking.Package, args []ast.Expr, l *blocking.Loop) (counte
 }
 
 // CountsIn reports whether e is computed from a counter of l's iterations: i, 2*i+1, n-i. ok is false
-// if e depends on anything else that varies, or is looked up in a list.
+// if e depends on anything else that varies, or is looked up in a list. Elements of another tensor count like the
+// places from which they are read.
 func CountsIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) (counted, ok bool) {
 	if depth > 8 {
 		return false, false
@@ -372,7 +373,7 @@ func CountsIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) (c
 	switch {
 	case pkg.Counts(e, l) || adds(pkg, e, l) || isListed(pkg, e, l):
 		return true, true
-	case !pkg.Varies(e, l) && IsPlain(e):
+	case !pkg.Varies(e, l) && IsPlain(e), countsWithin(pkg, e, l):
 		return false, true
 	}
 	switch e := ast.Unparen(e).(type) {
@@ -396,11 +397,23 @@ func CountsIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) (c
 		switch {
 		case isLen(e) && tv.IsBuiltin(), c != nil && c.API.Kind == tensorapi.Meta:
 			return false, true // of a part
+		case c != nil && c.API.Kind == tensorapi.Read && c.API.Arg == tensorapi.Recv && len(e.Args) > 0 && IsInteger(typeOf(pkg, e)):
+			if !isSettledTensor(pkg, c.Operand(tensorapi.Recv)[0], l) {
+				return false, false
+			}
+			return all(e.Args...)
 		case tv.IsType(), tv.IsBuiltin():
 			return all(e.Args...)
 		}
 	}
 	return false, false
+}
+
+// countsWithin reports whether e counts the iterations of a small loop in l, as one over channels.
+func countsWithin(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	return l.Stmt != nil && slices.ContainsFunc(l.Func.Flow().Loops, func(m *blocking.Loop) bool {
+		return m.Small && m.Stmt != nil && l.Stmt.Pos() < m.Stmt.Pos() && m.Stmt.End() <= l.Stmt.End() && pkg.Counts(e, m)
+	})
 }
 
 // isLen recognises len(x) and cap(x).
@@ -451,21 +464,23 @@ func isListed(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		v := pkg.Local(e)
-		s, ok := l.Stmt.(*ast.RangeStmt)
-		if v == nil || !ok || !syntax.IsNumeric(v.Type()) || syntax.IsFunc(pkg.Info.TypeOf(s.X)) || syntax.IsChan(pkg.Info.TypeOf(s.X)) {
-			return false
-		}
-		d := pkg.Defs[v]
-		return len(d) == 1 && d[0].Kind == blocking.DefElem && d[0].Value == s.X
+		return v != nil && syntax.IsNumeric(v.Type()) && isElement(pkg, e, l)
 	case *ast.IndexExpr:
+		if pkg.Info.Types[e.Index].Value != nil { // of a list of points
+			return IsInteger(typeOf(pkg, e)) && isElement(pkg, e.X, l)
+		}
 		return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e.X, l) && pkg.Counts(e.Index, l)
 	case *ast.SelectorExpr: // of a list of structs
-		s, ok := l.Stmt.(*ast.RangeStmt)
-		d := pkg.Defs[pkg.Local(e.X)]
-		return ok && IsInteger(pkg.Info.TypeOf(e)) && !syntax.IsFunc(pkg.Info.TypeOf(s.X)) && !syntax.IsChan(pkg.Info.TypeOf(s.X)) &&
-			len(d) == 1 && d[0].Kind == blocking.DefElem && d[0].Value == s.X
+		return IsInteger(typeOf(pkg, e)) && isElement(pkg, e.X, l)
 	}
 	return false
+}
+
+// isElement reports whether e is the element of a list that l goes through.
+func isElement(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	d := pkg.Defs[pkg.Local(e)]
+	return ok && !syntax.IsFunc(pkg.Info.TypeOf(s.X)) && !syntax.IsChan(pkg.Info.TypeOf(s.X)) && len(d) == 1 && d[0].Kind == blocking.DefElem && d[0].Value == s.X
 }
 
 // IsPlain reports whether e consists of names and constants: no calls, indexes or signs.

@@ -56,3 +56,32 @@ func describe(out io.Writer, t *tensor.Tensor, names map[string]int) {
 		fmt.Fprintln(out, row) // host data, which nobody waits for
 	}
 }
+
+func palette(picture *tensor.Tensor, points [][2]int) (colours [][3]float64) {
+	for _, at := range points {
+		var c [3]float64
+		for ch := range c {
+			c[ch] = picture.At(ch, at[0], at[1]) // want `picture.At\(ch, at\[0\], at\[1\]\) reads one part of picture`
+		}
+		colours = append(colours, c)
+	}
+	return colours
+}
+
+func worst(errors, places *tensor.Tensor, n int) (list []float64) {
+	for i := range n {
+		at := places.AtInt(i)                   // want `places.AtInt\(i\) reads one part of places`
+		list = append(list, errors.At(int(at))) // want `errors.At\(int\(at\)\) reads one part of errors`
+	}
+	return list
+}
+
+// followed goes from one place to the next, which only the tensor tells.
+func followed(next *tensor.Tensor, n int) (list []int64) {
+	var at int64
+	for range n {
+		at = next.AtInt(int(at))
+		list = append(list, at)
+	}
+	return list
+}

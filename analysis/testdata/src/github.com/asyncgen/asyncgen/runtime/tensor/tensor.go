@@ -55,6 +55,7 @@ func (t *Tensor) Ready() bool                                  { return false }
 func (t *Tensor) Item() float64                                { return 0 }
 func (t *Tensor) ItemInt() int64                               { return 0 }
 func (t *Tensor) At(i ...int) float64                          { return 0 }
+func (t *Tensor) AtInt(index ...int) int64                     { return 0 }
 func (t *Tensor) Float32s() []float32                          { return nil }
 func (t *Tensor) ItemContext(context.Context) (float64, error) { return 0, nil }
 func (t *Tensor) Wait() error                                  { return nil }
