@@ -42,7 +42,7 @@ func clocks(f *blocking.Func) []clock {
 		}
 		for _, d := range starts[start] {
 			op := f.Unfinished(d.Pos, read, restarts(f, start, d.Pos))
-			if op != nil && !readAgain(f, start, read) && !f.Package.Limits(c) {
+			if op != nil && !readAgain(f, c, start, read) && !f.Package.Limits(c) {
 				list = append(list, clock{Call: c.Expr, Cur: c.Cur, Read: read, Op: op.Expr, Fn: f})
 				break
 			}
@@ -277,9 +277,14 @@ func inAny(f *blocking.Func, loops []*blocking.Loop, pos token.Pos) bool {
 	return slices.ContainsFunc(loops, func(l *blocking.Loop) bool { return f.InLoop(l, pos) })
 }
 
-// readAgain reports whether the same clock is read once more after a wait, and no other work is enqueued in between.
-// The program then knows both times, that of enqueueing and that of the work.
-func readAgain(f *blocking.Func, start *types.Var, read token.Pos) bool {
+// readAgain reports whether the clock that first reads is read once more after a wait. No other work is enqueued in
+// between, or one call prints both times. The program then tells them apart, that of enqueueing and that of the work.
+//
+//	asked := time.Since(start)
+//	total := tensor.Stack(0, losses...)
+//	asyncrt.WaitIdle()
+//	fmt.Println("asked in", asked, "computed in", time.Since(start))
+func readAgain(f *blocking.Func, first *blocking.Call, start *types.Var, read token.Pos) bool {
 	for _, c := range f.Calls {
 		v, again := f.Elapsed(c)
 		restarted := slices.ContainsFunc(f.Package.Defs[start], func(d blocking.Def) bool { return read < d.Pos && d.Pos < again })
@@ -287,12 +292,26 @@ func readAgain(f *blocking.Func, start *types.Var, read token.Pos) bool {
 			continue
 		}
 		for _, s := range f.Calls {
-			if !s.Away && s.Syncs(token.NoPos) && f.Leads(read, s.Expr.Pos(), nil) && f.Leads(s.Expr.Pos(), again, nil) && !worksBetween(f, read, again) {
+			if !s.Away && s.Syncs(token.NoPos) && f.Leads(read, s.Expr.Pos(), nil) && f.Leads(s.Expr.Pos(), again, nil) && (!worksBetween(f, read, again) || printedTogether(f, first, c)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// printedTogether reports whether a call in f prints the results of both, themselves or by way of variables.
+func printedTogether(f *blocking.Func, first, second *blocking.Call) bool {
+	has := func(p, c *blocking.Call) bool {
+		return slices.ContainsFunc(p.Expr.Args, func(e ast.Expr) bool {
+			e = f.Package.OnlyValue(e)
+			return e.Pos() <= c.Expr.Pos() && c.Expr.End() <= e.End()
+		})
+	}
+	return slices.ContainsFunc(f.Calls, func(p *blocking.Call) bool {
+		_, prints := p.Printer()
+		return prints && has(p, first) && has(p, second)
+	})
 }
 
 // worksBetween reports whether f enqueues anything between two readings of a clock, apart from what waits itself. Then

@@ -30,8 +30,8 @@
 //   - elapsed times that are only compared, as deadlines are; a comparison with another elapsed
 //     time says which is faster, and is reported; so is a comparison of a clock that each iteration
 //     of a loop starts and asks, since it says how long an iteration takes;
-//   - clocks that are read a second time after a wait, with no other work enqueued in between, which
-//     tell enqueueing and finishing apart;
+//   - clocks that are read a second time after a wait, with no other work enqueued in between or with
+//     both times in one print, which tell enqueueing and finishing apart;
 //   - names and texts beside the clock or Timer that speak of enqueueing, dispatching, launching,
 //     submitting or issuing;
 //   - loops that wait in each iteration, except for what the last iteration leaves. A loop is taken

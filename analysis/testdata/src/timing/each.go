@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -60,4 +61,24 @@ func again(x *tensor.Tensor) {
 	go y.Wait()
 	start = time.Now()
 	fmt.Println(y.Dim(0), time.Since(start))
+}
+
+// asked tells both times in one print.
+func asked(x *tensor.Tensor) {
+	start := time.Now()
+	y := x.MatMul(w)
+	issued := time.Since(start)
+	sum := y.Sum()
+	asyncrt.WaitIdle()
+	fmt.Println("asked in", issued, "done in", time.Since(start), sum)
+}
+
+func askedFirst(x *tensor.Tensor) {
+	start := time.Now()
+	y := x.MatMul(w)
+	product := time.Since(start) // want `AT020`
+	sum := y.Sum()
+	asyncrt.WaitIdle()
+	fmt.Println("product", product)
+	fmt.Println("sum", time.Since(start), sum)
 }
