@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"go/types"
 
+	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis"
 )
@@ -18,7 +19,7 @@ var rule = &lint.Rule{ID: "AT023", Package: "history", Doc: doc, Values: true, C
 
 func check(p *lint.Pass) {
 	for _, k := range keepings(p.Package) {
-		d := analysis.Diagnostic{Pos: k.Pos, End: k.End, Message: message(k)}
+		d := analysis.Diagnostic{Pos: k.Pos, End: k.End, Message: message(p, k)}
 		if k.Loop != nil {
 			d.Related = k.Loop.Related()
 		}
@@ -26,8 +27,12 @@ func check(p *lint.Pass) {
 	}
 }
 
-func message(k keeping) string {
+func message(p *lint.Pass, k keeping) string {
 	part := types.ExprString(k.Part)
+	detached := part + ".Detach()"
+	if !blocking.IsTensor(p.TypesInfo.TypeOf(k.Part)) { // a struct, or several results
+		detached = "what Detach makes of it"
+	}
 	switch k.Kind {
 	case averaging:
 		if k.Loop == nil {
@@ -38,9 +43,9 @@ func message(k keeping) string {
 		return k.Kept + " keeps the history of every step before, which each step has differentiated; assign " + part + " without it, by Detach"
 	case carrying:
 		if k.Loop == nil {
-			return k.Kept + " keeps the history of every call before, and nothing is differentiated through it; assign " + part + ".Detach(), or compute it with frozen layers"
+			return k.Kept + " keeps the history of every call before, and nothing is differentiated through it; assign " + detached + ", or compute it with frozen layers"
 		}
-		return k.Kept + " keeps the history of every iteration before, and nothing is differentiated through it; assign " + part + ".Detach(), or compute it with frozen layers"
+		return k.Kept + " keeps the history of every iteration before, and nothing is differentiated through it; assign " + detached + ", or compute it with frozen layers"
 	case copying:
 		return "gradients go through " + part + ", but " + k.Kept + " only follows another network; use nn.Frozen(" + k.Kept + ")"
 	case untraining:
@@ -54,7 +59,7 @@ func message(k keeping) string {
 	case giving:
 		return k.Kept + " keeps the history of " + part + " of every iteration, of which only values are read; give it " + part + ".Detach()"
 	case listing, holding:
-		return k.Kept + " keeps the history of " + part + " of every iteration, and is only read; keep " + part + ".Detach(), or compute it with frozen layers"
+		return k.Kept + " keeps the history of " + part + " of every iteration, and is only read; keep " + detached + ", or compute it with frozen layers"
 	}
 	if k.Loop == nil {
 		return k.Kept + " keeps the history of " + part + " of every call, and is only read; add " + part + ".Detach()"

@@ -266,3 +266,13 @@ func Wasserstein(maker, judge nn.Module, xs []*tensor.Tensor) {
 		make.Minimize(judge.Forward(maker.Forward(tensor.Randn(8))).Mean())
 	}
 }
+
+// spoken only reads what the network makes of its state.
+func spoken(r *reader, xs []*tensor.Tensor) (last float64) {
+	var m memory
+	for _, x := range xs {
+		_, m = r.both(x, m) // want `m keeps the history of every iteration before, and nothing is differentiated through it; assign what Detach makes of it, or compute it with frozen layers`
+		last = m.h.Item()
+	}
+	return last
+}
