@@ -215,7 +215,7 @@ func isCalledAgain(pkg *blocking.Package, d *blocking.Call, enqueues bool) bool 
 // candidates lists the functions that d, the call of an unknown function, may lead to, as far as this package shows.
 func candidates(pkg *blocking.Package, d *blocking.Call) []blocking.FuncValue {
 	if d.Each != nil {
-		return d.Each
+		return append(slices.Clip(d.Each), handedOut(pkg, d)...)
 	}
 	var list []blocking.FuncValue
 	if d.Callee != nil {
@@ -233,6 +233,23 @@ func candidates(pkg *blocking.Package, d *blocking.Call) []blocking.FuncValue {
 			continue
 		}
 		if isNamedType(t) && isMadeAs(pkg, f, t) || v != nil && v.IsField() && slices.ContainsFunc(pkg.Defs[v], func(x blocking.Def) bool { return syntax.OrNil(x.Value) == ast.Expr(f.Lit) }) {
+			list = append(list, blocking.FuncValue{Fn: f})
+		}
+	}
+	return list
+}
+
+// handedOut lists the literals that exported functions return as values of the type of what d calls, an element of a
+// list. Others may put them into the list.
+//
+//	func Bar(w io.Writer) Hook { return func(s *State) error { … } }
+func handedOut(pkg *blocking.Package, d *blocking.Call) (list []blocking.FuncValue) {
+	t := pkg.Info.TypeOf(d.Expr.Fun)
+	if d.Callee != nil || !isNamedType(t) {
+		return nil
+	}
+	for _, f := range pkg.Funcs {
+		if f.Lit != nil && f.Parent != nil && ast.IsExported(f.Parent.Name) && isMadeAs(pkg, f, t) && !slices.ContainsFunc(d.Each, func(v blocking.FuncValue) bool { return v.Fn == f }) {
 			list = append(list, blocking.FuncValue{Fn: f})
 		}
 	}
