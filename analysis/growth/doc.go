@@ -16,7 +16,7 @@
 // It also reports appends to lists that nobody ever looks at, however long the loop is. These are
 // local lists in loops, and unexported fields and variables of the package, if the package never
 // cuts them and asks for their length at most. The elements are tensors, or structs and lists with
-// tensors.
+// tensors. It reports elements of maps in such fields and variables as well, if nobody looks at the map.
 //
 // WRONG
 //
@@ -42,9 +42,9 @@
 // Silent: loops over lists and ranges of numbers, and loops that a counter, a value or the end of
 // the input ends. What these collect is bounded by the number of their iterations.
 //
-// Missed: maps, channels and lists of lists; lists that another function cuts, unless they are fields
-// and that function is one that lets the field grow itself; lists that other functions append to, if
-// somebody reads them.
+// Missed: maps that somebody looks at, channels and lists of lists; lists that another function cuts,
+// unless they are fields and that function is one that lets the field grow itself; lists that other
+// functions append to, if somebody reads them.
 //
 // Fix: none. How much to keep is for the author to say.
 package growth

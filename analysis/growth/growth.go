@@ -52,6 +52,13 @@ func check(p *lint.Pass) {
 			Message: types.ExprString(call.Args[0]) + " keeps tensors, and nothing ever looks at them; count them, or drop the list",
 		})
 	}
+	for _, x := range filled(p.Package) {
+		p.Report(lint.Warning, analysis.Diagnostic{
+			Pos:     x.Pos(),
+			End:     x.End(),
+			Message: types.ExprString(x.X) + " keeps tensors, and nothing ever looks at them; count them, or drop the map",
+		})
+	}
 }
 
 // A growth is an append, in a loop without an end, of a tensor that the loop computes.
@@ -156,6 +163,35 @@ func unread(pkg *blocking.Package) []*ast.CallExpr {
 		}
 	}
 	slices.SortFunc(list, func(x, y *ast.CallExpr) int { return cmp.Compare(x.Pos(), y.Pos()) })
+	return list
+}
+
+// filled lists the assignments to elements of maps that hold tensors, in unexported fields and variables of the
+// package, if the package does nothing else with the map but to make it and ask for its length.
+func filled(pkg *blocking.Package) (list []*ast.IndexExpr) {
+	for v := range pkg.Defs {
+		if elem := syntax.ElementType(v.Type()); v.Exported() || !isShared(pkg, v) || !syntax.IsMap(v.Type()) || elem == nil || !pkg.HoldsTensors(elem) {
+			continue
+		}
+		var set []*ast.IndexExpr
+		other := false
+		for use := range pkg.UsesInPackage(v) {
+			if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
+				use = use.Parent()
+			}
+			x, isElement := use.Parent().Node().(*ast.IndexExpr)
+			switch {
+			case isElement && syntax.IsTarget(use.Parent()):
+				set = append(set, x)
+			case use.ParentEdgeKind() != edge.KeyValueExpr_Key && !isCounted(pkg, use):
+				other = true
+			}
+		}
+		if !other {
+			list = append(list, set...)
+		}
+	}
+	slices.SortFunc(list, func(x, y *ast.IndexExpr) int { return cmp.Compare(x.Pos(), y.Pos()) })
 	return list
 }
 
