@@ -143,6 +143,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	_ "github.com/asyncgen/asyncgen/device/fault"
+	_ "github.com/asyncgen/asyncgen/device/opencl"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 )
 

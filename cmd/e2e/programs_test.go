@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	everyMode = flag.Bool("every-mode", false, "run every program in every mode of the engine on the simulated device, too; without the flag those of severalThreads alone")
+	everyMode = flag.Bool("every-mode", false, "run every program as written in every mode of the engine on each device, and rewritten on each, with ASYNCGEN_TEST_OPENCL on opencl:0 too; without the flag the modes are for those of severalThreads, and what is rewritten runs on the CPU")
 
 	update = flag.Bool("update", false, "rewrite golden files")
 	server = flag.String("server", "", "the server that TestServer runs: testdata/programs/server, built with the race detector; without the flag it is built without")
@@ -32,7 +32,7 @@ var severalThreads = []string{"barriers", "metrics", "parallel", "server"}
 // captured are the programs that capture their steps with -capture, and print the same.
 var captured = []string{"chargpt", "mlp", "mnist"}
 
-// TestPrograms runs every example program at its small size on every device and
+// TestPrograms runs every example program at its small size, as written and rewritten, on every device and
 // in every mode of the engine, see -every-mode: its standard output is its golden file. A
 // program prints nothing there that may differ: how long something takes goes
 // to standard error.
@@ -41,15 +41,23 @@ func TestPrograms(t *testing.T) {
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no programs: %v", err)
 	}
-	bin := buildPrograms(t).bin
+	all := buildPrograms(t)
+	bin := all.bin
 	t.Run("waits", func(t *testing.T) { testWaits(t, bin, dirs) })
+	devices := []string{"cpu"}
+	if *everyMode {
+		devices = append(devices, "sim:0")
+		if os.Getenv("ASYNCGEN_TEST_OPENCL") != "" {
+			devices = append(devices, "opencl:0")
+		}
+	}
 	for _, dir := range dirs {
 		name := filepath.Base(dir)
 		for _, c := range []struct{ device, engine string }{
 			{"cpu", "async"}, {"cpu", "naive"}, {"cpu", "shuffle:1"},
 			{"sim:0", "async"}, {"sim:0", "naive"}, {"sim:0", "shuffle:1"},
 		} {
-			if !*everyMode && c.device != "cpu" && c.engine != "async" && !slices.Contains(severalThreads, name) {
+			if !*everyMode && c.engine != "async" && !slices.Contains(severalThreads, name) {
 				continue
 			}
 			t.Run(name+"/"+c.device+"/"+c.engine, func(t *testing.T) {
@@ -80,6 +88,18 @@ func TestPrograms(t *testing.T) {
 				if !bytes.Equal(got, want) {
 					t.Errorf("%s -small on %s, %s: standard output is not %s (go test -run %s -update rewrites it):\ngot:\n%s\nwant:\n%s",
 						dir, c.device, c.engine, golden, t.Name(), got, want)
+				}
+			})
+		}
+		if !slices.Contains(all.names, name+rewrittenSuffix) {
+			continue
+		}
+		want := readText(t, filepath.Join(dir, "small.golden"))
+		for _, device := range devices {
+			t.Run(name+rewrittenSuffix+"/"+device, func(t *testing.T) {
+				t.Parallel()
+				if got := runProgram(t, []string{bin, name + rewrittenSuffix, "-small"}, "ASYNCGEN_DEVICE="+device, "ASYNCGEN_OPENCL_CPU=1"); string(got) != want {
+					t.Errorf("rewritten, %s -small on %s prints\n%s\nand as written\n%s", dir, device, got, want)
 				}
 			})
 		}

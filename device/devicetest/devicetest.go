@@ -23,6 +23,9 @@ type Options struct {
 	// Seed is the seed of random shapes and values. 0 stands for DEVICETEST_SEED in the environment or,
 	// if that is not set, a different seed each time. The seed is logged.
 	Seed uint64
+	// Wraps says that another backend runs b's commands, one that passes these tests itself: what Codes compute is not
+	// tested again.
+	Wraps bool
 }
 
 // TestBackend checks all that a backend promises. That includes what each Code computes, for every
@@ -89,7 +92,7 @@ func TestBackend(t *testing.T, b device.Backend, o Options) {
 		{"Close", testClose, queue},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if test.about == values && testing.Short() {
+			if test.about == values && (o.Wraps || testing.Short()) {
 				t.Skip("values, one command after the other")
 			}
 			test.run(&suite{T: t, b: b, rnd: rand.New(rand.NewPCG(o.Seed, 0))})

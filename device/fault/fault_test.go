@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := New(c.b)
 			b.Arm(c.f)
-			devicetest.TestBackend(t, b, devicetest.Options{})
+			devicetest.TestBackend(t, b, devicetest.Options{Wraps: true})
 		})
 	}
 }
