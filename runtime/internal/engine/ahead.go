@@ -7,10 +7,15 @@ import "github.com/asyncgen/asyncgen/device"
 // would take memory long before the program uses it. So operations after the first unfinished one
 // may take only as much memory as minAhead or a part of what is live. Likewise a device with a queue
 // gets only as many operations as keep it busy, if they take more than that (queue.pace).
+//
+// While the first unfinished one waits for another process, those behind it may take more. A backward pass goes on
+// while its first gradients travel, and every gradient is memory.
 
 const (
 	minAhead  = 1 << 20 // bytes: a tenth of a millisecond of work that does little with them
 	aheadPart = 16      // of what is live
+
+	aheadOfMessagePart = 2 // the same behind a message
 )
 
 // startable returns the first of the ready operations, or 0 if there is none or it may not start yet.
@@ -19,20 +24,27 @@ const (
 // start, so this never blocks anything for good; and if memory is scarce, any may, as it may be
 // what gives some back.
 func (f *flow) startable() ref {
-	if f.first == 0 || f.early <= minAhead || f.seqOf(f.first) == f.head || f.scarce.Load() || !f.st.isMuch(f.early) {
+	if f.first == 0 || f.early <= minAhead || f.seqOf(f.first) == f.head || f.scarce.Load() {
 		return f.first
 	}
-	return 0
+	part := int64(aheadPart)
+	if head := f.st.seq(f.head); head.isGate && head.state == open && head.kernel.Code.IsMessage() {
+		part = aheadOfMessagePart
+	}
+	if f.st.isMuch(f.early, part) {
+		return 0
+	}
+	return f.first
 }
 
-// isMuch reports whether so many bytes are more than operations may take ahead of their turn. A
+// isMuch reports whether so many bytes are more than operations may take ahead of their turn: a part of what is live. A
 // device that does not say how much is live has minAhead alone as its bound.
-func (st *stream) isMuch(bytes int64) bool {
+func (st *stream) isMuch(bytes, part int64) bool {
 	if bytes <= minAhead || st.backend == nil {
 		return false
 	}
 	m := device.MemoryOf(st.backend)
-	return m == nil || bytes > m.Live()/aheadPart
+	return m == nil || bytes > m.Live()/part
 }
 
 // taken returns how many more bytes are in use once r has run; for a Release it is negative.
