@@ -188,6 +188,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).AvgPool1D", Op, None, Never, Batched, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).AvgPool2D", Op, None, Never, Batched, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).Backward", Mutate, None, Never, Alone, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).BackwardEach", Call, 0, Loop, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).BinCount", Op, None, Never, BatchedFails, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).BitAnd", Op, None, Never, Batched, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Tensor).BitNot", Op, None, Never, Batched, "", ""},

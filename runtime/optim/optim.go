@@ -425,69 +425,6 @@ func wide(t *tensor.Tensor) *tensor.Tensor {
 //go:noinline
 func (o *Optimizer) Step() { o.step(func() float64 { return 1 }, nil) }
 
-// step is Step with the rate multiplied by two numbers. One is on the device. The host knows the other, which may
-// differ in each run of a step that is captured.
-func (o *Optimizer) step(outer func() float64, by *scale) {
-	var factor float64
-	inEachRun(counts{&o.counts}, func() {
-		factor = outer()
-		if o.Schedule != nil {
-			f := o.Schedule(int(o.counts[0]))
-			mustFactors("Step", f)
-			factor *= f
-		}
-		tensor.Changing(counts{&o.counts})
-		o.counts[0]++
-	})
-	own := by
-	if o.Plateau != nil && o.Plateau.scale.IsSet() {
-		own = own.times(o.Plateau.scale.Value())
-	}
-	if o.Guard {
-		own = own.times(finite(o.all()))
-	}
-	o.guard()
-	for _, part := range o.parts {
-		part.step(func() float64 { return factor }, own)
-	}
-	rate := func() tensor.F64 {
-		if factor == 1 {
-			return o.rate
-		}
-		return o.rate.Mul(tensor.Const(factor))
-	}
-	var size *scale
-	if _, isKnown := o.rate.Known(); !isKnown {
-		size = &scale{[]*tensor.Tensor{rate().As(tensor.Float64)}}
-		defer size.dead()
-	}
-	for i, p := range o.params {
-		if g := p.Grad(); g != nil {
-			v := p.Value()
-			mustKeepShape("Step", i, g, v)
-			u := update{o: o, i: i, x: wide(v.Detach()), g: wide(g), now: &numbers{}}
-			now := u.now
-			inEachRun(counts{&o.counts}, func() {
-				o.counts[1+i]++
-				now.steps = float64(o.counts[1+i])
-				if size == nil {
-					now.rate, _ = rate().Known()
-				}
-			})
-			u.scale, u.size = own.like(u.x), size.like(u.x)
-			y := o.rule.next(&u)
-			if dt := v.DType(); y.DType() != dt {
-				y = u.temp(y).As(dt)
-			}
-			p.Set(y)
-			tensor.Dead(append(u.temps, u.g, v, u.x, y)...)
-		}
-	}
-	if own != by {
-		own.dead()
-	}
-}
-
 // guard has a step that is captured be captured again when the fields of o, or whether it is the first step of a
 // parameter, say that other operations are needed.
 func (o *Optimizer) guard() {
@@ -523,10 +460,33 @@ func (o *Optimizer) ZeroGrad() {
 
 // Minimize takes one step that makes loss smaller: ZeroGrad, loss.Backward, Step.
 //
+// Of a model of nn.DataParallel, parameters get their next values as soon as their gradients have been added up, while
+// others still travel between the devices. A Step by itself, and one with Guard, comes after all sums; the bits are the
+// same.
+//
 //asyncgen:api mutate
 //go:noinline
 func (o *Optimizer) Minimize(loss *tensor.Tensor) {
 	o.ZeroGrad()
-	loss.Backward()
-	o.Step()
+	if o.hasGuard() {
+		loss.Backward()
+		o.Step()
+		return
+	}
+	var s steps
+	loss.BackwardEach(func(params []*nn.Param) {
+		if s.of == nil {
+			s.begin(o, func() float64 { return 1 }, nil)
+		}
+		s.update(params)
+	})
+	if s.of == nil {
+		o.Step()
+		return
+	}
+	s.end()
+}
+
+func (o *Optimizer) hasGuard() bool {
+	return o.Guard || slices.ContainsFunc(o.parts, (*Optimizer).hasGuard)
 }

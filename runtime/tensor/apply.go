@@ -468,7 +468,8 @@ func (keeper) LetGo(v op.Value) { v.(*Tensor).letGo() }
 type builder struct {
 	keeper
 	tracking bool
-	made     []*Tensor // since the last Settle
+	made     []*Tensor             // since the last Settle
+	each     func(params []*Param) // of BackwardEach; nil: there is none
 }
 
 var _ tape.Builder = (*builder)(nil)

@@ -238,6 +238,17 @@ func (t *Tensor) Backward() {
 	g.Backward(&builder{}, t.seed())
 }
 
+// BackwardEach is [Tensor.Backward], and calls f with Params that got their gradients from a [Reducer]: those that
+// travelled together, of all copies. All operations of the backward pass have been enqueued then, and sums for other
+// Params may still be under way. So what f enqueues is computed while they travel. f may set the Params. Params that
+// are in no Reducer have their gradients when BackwardEach returns.
+//
+//asyncgen:api call 0 loop
+func (t *Tensor) BackwardEach(f func(params []*Param)) {
+	g := t.trace("Backward")
+	g.Backward(&builder{each: f}, t.seed())
+}
+
 // Grad returns the gradient of y, which has one element, with respect to each of xs. It is zero if y does not depend on
 // that x. Grad enqueues the work and does not wait. It changes no Param and releases nothing. Its results are tracked,
 // so that they can be differentiated again; use Detach where this is not wanted. Grad panics if y or one of xs is not

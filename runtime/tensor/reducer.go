@@ -151,10 +151,10 @@ func (l shardLeaf) Accumulate(g op.Value) {
 }
 
 // Finish implements tape.Eager.
-func (l shardLeaf) Finish() {
+func (l shardLeaf) Finish(b tape.Builder) {
 	if s := l.r.sweep; s != nil {
 		l.r.sweep = nil
-		s.finish()
+		s.finish(b.(*builder).each)
 	}
 }
 
@@ -166,6 +166,7 @@ type sweep struct {
 	open    []int                   // parameters with small gradients that wait to travel together
 	bytes   int                     // of one shard's gradients of the open parameters
 	moving  []*transport            // not delivered yet
+	ready   [][]int                 // parameters whose gradients were delivered together, for BackwardEach
 	paces   map[device.Device]*pace // by unscoped device
 }
 
@@ -383,11 +384,44 @@ func (s *sweep) deliverArrived() bool {
 	return len(left) > 0
 }
 
-// finish enqueues all that is left of the sweep. It does not wait.
-func (s *sweep) finish() {
+// finish enqueues all that is left of the sweep. It does not wait. each is that of BackwardEach, or nil.
+//
+// A device with a queue computes in the order in which operations are enqueued. It would be idle in each step of the
+// sums that are left, until a copy has come. So what each enqueues is spread over these steps.
+func (s *sweep) finish(each func(params []*Param)) {
 	s.sendOpen()
-	for s.advance() {
+	s.deliverArrived()
+	for steps := s.steps(); steps > 0; steps-- {
+		if each != nil {
+			s.call(each, (len(s.ready)+steps)/(steps+1))
+		}
+		s.advance()
 	}
+	if each != nil {
+		s.call(each, len(s.ready))
+	}
+}
+
+// steps returns how many steps the sums under way have left.
+func (s *sweep) steps() (most int) {
+	for _, t := range s.moving {
+		most = max(most, t.steps())
+	}
+	return most
+}
+
+// call calls each for the first n groups of parameters whose gradients have been delivered, and not been handed out.
+func (s *sweep) call(each func(params []*Param), n int) {
+	for _, group := range s.ready[:n] {
+		var params []*Param
+		for _, c := range s.r.copies {
+			for _, j := range group {
+				params = append(params, c[j])
+			}
+		}
+		each(params)
+	}
+	s.ready = s.ready[n:]
 }
 
 // deliver adds the sums of t, which is over, to the gradients of all copies.
@@ -415,6 +449,7 @@ func (s *sweep) deliver(t *transport) {
 		whole.letGo()
 	}
 	letGo(t.wholes[t.here : t.here+t.each]...)
+	s.ready = append(s.ready, t.params)
 }
 
 // on returns a handle of the whole sum on dev, or a copy if the ring does not contain dev.

@@ -206,6 +206,23 @@ func (r *reduction) advance() bool {
 	return true
 }
 
+// steps returns how many times advance moves sums before the reduction is over.
+func (r *reduction) steps() (most int) {
+	for _, s := range r.sums {
+		n := s.left
+		for i, term := range s.order {
+			if i == 0 || r.places[term] != r.places[s.order[i-1]] {
+				n++
+			}
+		}
+		if len(s.order) > 0 {
+			n-- // where it becomes whole, it has come to one of those that are left
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
 // settle assembles the results as soon as all sums have come to all places.
 func (r *reduction) settle() {
 	for _, s := range r.sums {

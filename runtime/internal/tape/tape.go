@@ -40,8 +40,8 @@ type Eager interface {
 	// may add a share. Before Accumulate, more shares may follow, and everything else at the same
 	// distance from the root is built.
 	Share()
-	// Finish says that Backward is done. It is called once for each Expect.
-	Finish()
+	// Finish says that Backward, with the Builder b, is done. It is called once for each Expect.
+	Finish(b Builder)
 }
 
 // NewLeaf returns a Node where tracking begins. l may be nil.
@@ -137,7 +137,7 @@ func (g Graph) Backward(b Builder, seed op.Value) {
 		n.release(b)
 	}
 	for _, l := range eager {
-		l.Finish()
+		l.Finish(b)
 	}
 }
 

@@ -129,7 +129,7 @@ type eager struct {
 func (l eager) Expect()               { *l.log = append(*l.log, "expect "+l.name) }
 func (l eager) Share()                { *l.log = append(*l.log, "share "+l.name) }
 func (l eager) Accumulate(g op.Value) { *l.log = append(*l.log, fmt.Sprintf("%s %v", l.name, g)) }
-func (l eager) Finish()               { *l.log = append(*l.log, "finish "+l.name) }
+func (l eager) Finish(tape.Builder)   { *l.log = append(*l.log, "finish "+l.name) }
 
 // Eager leaves get Expect before everything else and Finish at the end. In between they get their
 // gradients: those of the last operations first, and those of similar parts side by side. A leaf without a
