@@ -256,11 +256,12 @@ const (
 	version       = 1
 )
 
-// Save writes a checkpoint with the given number, which is usually that of steps that were made, and from 0 on. Then it
-// removes those that are not among the last that are to be kept: of this number and below. Save first waits for a
+// Save writes a checkpoint with the given number, which is usually that of steps that were made, and from 0 on. Then
+// it removes those that are not among the last that are to be kept: of this number and below. Save first waits for a
 // SaveAsync before it, and returns its error, too. It waits until all values have been computed, and returns the
 // *asyncrt.OpError of one that failed without writing anything. It panics with a [tensor.Mistake] if a parameter or
-// buffer is frozen, which no Resume could set: keep the part with it out of the model by the tag `nn:"-"`.
+// buffer is frozen, which no Resume could set: keep the part with it out of the model by the tag `nn:"-"`. It does so
+// too if other ranks have what an optimiser remembers (nn.Parallel.Zero): they all call its Gather before.
 //
 //asyncgen:api save
 //go:noinline
@@ -320,6 +321,9 @@ func (c *Checkpoints) snapshot(step int) (about description, tensors map[string]
 	for _, s := range slots {
 		if tensors[s.name] != nil {
 			wrong("Save", "two parts are called %q", s.name)
+		}
+		if c, ok := s.cell.(interface{ Away() int }); ok {
+			wrong("Save", "%s is on rank %d: all ranks call Gather of the optimiser before one saves it", quoted(s.name), c.Away())
 		}
 		t, err := s.get()
 		if err != nil {

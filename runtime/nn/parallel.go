@@ -22,6 +22,10 @@ type Parallel struct {
 	Bucket int
 	// Job, if it is not nil, has this process train together with the other ranks of a job. See [DataParallel].
 	Job *wire.Job
+	// Zero is the stage of ZeRO, which has each rank of the Job hold less. 0: all ranks hold all. 1: each parameter
+	// is updated by one rank, which alone holds what the optimiser remembers about it, and sends the others its next
+	// value. 2: that rank alone has its gradient, too. See [DataParallel].
+	Zero int
 }
 
 // defaultShards serves 1, 2, 4 and 8 devices.
@@ -79,6 +83,17 @@ const defaultShards = 8
 //
 // A rank that has other shards, devices or draws than the rest loses the job, with an error that says so.
 //
+// # Memory of several machines
+//
+// With Zero, ranks share what the optimiser remembers, at stage 2 the gradients as well, and training gives the same
+// bits. Gradients that travel together, see Bucket, belong to one rank: so each rank has an equal share, and up to a
+// bucket or a parameter more. Stage 1 sends half as much again as 0, and stage 2 about as much.
+//
+// All optimisers of package optim work with Zero, with Guard and Group and clipping. Before rank 0 saves one, all
+// ranks call its Gather. The file is the same as without Zero, and may be loaded by any number of ranks. At stage 2,
+// tensor.Param.Grad is nil on ranks that don't have the gradient. Optimisers of one's own do as [tensor.Reducer.Own]
+// says.
+//
 //asyncgen:api value 0
 func DataParallel(m Module, how Parallel) *Replicas {
 	mustNotBeNil("DataParallel", m)
@@ -97,6 +112,9 @@ func DataParallel(m Module, how Parallel) *Replicas {
 		wrong("DataParallel", "%d shards can't be shared equally by %d devices: set Parallel.Shards to a multiple", shards, all)
 	}
 	r := &Replicas{job: how.Job, ranks: ranks, devices: append([]device.Device(nil), devices...), shards: shards / ranks}
+	if how.Zero < 0 || how.Zero > 2 {
+		wrong("DataParallel", "Zero is %d, want a stage from 0 to 2", how.Zero)
+	}
 	var params [][]*Param
 	for i := range devices {
 		replica := m
@@ -112,6 +130,9 @@ func DataParallel(m Module, how Parallel) *Replicas {
 	}
 	r.params = params
 	r.grads = tensor.NewReducerOver(r.job, r.shards, how.Bucket, params...)
+	if how.Zero > 0 {
+		r.grads.Own(how.Zero == 2)
+	}
 	if r.job != nil {
 		r.begin(how)
 	}

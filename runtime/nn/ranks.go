@@ -29,7 +29,7 @@ func (r *Replicas) begin(how Parallel) {
 	}
 	o.draws = map[int][]int64{}
 	r.others = o
-	what := fmt.Sprintf("DataParallel: %d shards on %d devices, buckets of %d, %d buffers, parameters", r.shards, len(r.devices), how.Bucket, len(r.buffers[0]))
+	what := fmt.Sprintf("DataParallel: %d shards on %d devices, buckets of %d, Zero %d, %d buffers, parameters", r.shards, len(r.devices), how.Bucket, how.Zero, len(r.buffers[0]))
 	for _, p := range r.params[0] {
 		if p.IsSet() {
 			v := p.Value()

@@ -311,6 +311,9 @@ func (o *Optimizer) Cells() []tensor.Cell {
 		cells = append(cells, p)
 	}
 	for _, c := range o.State() {
+		if a, ok := c.(away); ok {
+			c = a.Buffer
+		}
 		cells = append(cells, c)
 	}
 	return cells
@@ -329,6 +332,9 @@ func (o *Optimizer) Cells() []tensor.Cell {
 //
 // The cells of part i of a Group have its number in front: "1.momentum.2".
 //
+// On a rank that does not hold the state of a parameter (nn.Parallel.Zero), its cells have no value. [Optimizer.Gather]
+// gives rank 0 all values; a checkpoint without them is refused.
+//
 //asyncgen:api meta
 func (o *Optimizer) State() iter.Seq2[string, tensor.Cell] {
 	return func(yield func(string, tensor.Cell) bool) {
@@ -340,7 +346,7 @@ func (o *Optimizer) State() iter.Seq2[string, tensor.Cell] {
 		}
 		for s, buffers := range o.state {
 			for i := range buffers {
-				if !yield(slot(s).String()+"."+strconv.Itoa(i), &buffers[i]) {
+				if !yield(slot(s).String()+"."+strconv.Itoa(i), o.cell(slot(s), i)) {
 					return
 				}
 			}

@@ -13,6 +13,7 @@ type step struct {
 	own    *scale   // by, with what o multiplies it by
 	size   *scale   // the rate, if it is not known yet; else nil
 	isDone []bool   // by parameter
+	sent   []func() // set parameters to what their owners send
 }
 
 // step is Step with the rate multiplied by two numbers. One is on the device. The host knows the other, which may
@@ -71,10 +72,16 @@ func (s *step) update(i int) {
 	}
 	s.isDone[i] = true
 	o, p := s.o, s.o.params[i]
-	g := p.Grad()
-	if g == nil {
+	if !p.HasGrad() {
 		return
 	}
+	if p.Owner().IsElsewhere() {
+		o.counts[1+i]++
+		o.forget(i)
+		return
+	}
+	o.mustRemember(i)
+	g := p.Grad()
 	v := p.Value()
 	mustKeepShape("Step", i, g, v)
 	u := update{o: o, i: i, x: wide(v.Detach()), g: wide(g), now: &numbers{}}
@@ -97,8 +104,16 @@ func (s *step) update(i int) {
 
 // end updates the parameters that are left.
 func (s *step) end() {
-	for i := range s.o.params {
-		s.update(i)
+	var left []*nn.Param
+	for i, p := range s.o.params {
+		if !s.isDone[i] {
+			s.update(i)
+			left = append(left, p)
+		}
+	}
+	set := tensor.Renew(left...)
+	for _, f := range append(s.sent, set) {
+		f()
 	}
 	s.size.dead()
 	if s.own != s.by {
@@ -134,11 +149,14 @@ func (all *steps) begin(o *Optimizer, outer func() float64, by *scale) {
 
 // update updates those of the parameters that are the optimiser's.
 func (all *steps) update(params []*nn.Param) {
+	var ours []*nn.Param
 	for _, p := range params {
 		if at, ok := all.where[p]; ok {
 			at.s.update(at.i)
+			ours = append(ours, p)
 		}
 	}
+	all.of[0].sent = append(all.of[0].sent, tensor.Renew(ours...))
 }
 
 // end updates all others.

@@ -267,20 +267,55 @@ var (
 // sumOver returns the sum of f of the gradients, in the element type and on the device of the first; nil if there are
 // no gradients. f makes a tensor without axes.
 func sumOver(params iter.Seq[*nn.Param], f func(g *tensor.Tensor) *tensor.Tensor) (total *tensor.Tensor) {
+	var parts []*tensor.Tensor
+	var owner tensor.Owner // of some of them
+	var away []int         // those of parts that only one rank of its job has
 	for p := range params {
-		g := p.Grad()
-		if g == nil {
+		if !p.HasGrad() {
 			continue
 		}
-		part := f(g)
+		if o := p.Owner(); o.Grads {
+			owner, away = o, append(away, len(parts))
+		}
+		g := p.Grad()
+		if g == nil { // another rank has it
+			v := p.Value()
+			g = tensor.On(v.Device().Unscoped()).As(v.DType()).Zeros(1)
+			tensor.Dead(v)
+		}
+		parts = append(parts, f(g))
+		tensor.Dead(g)
+	}
+	if owner.Grads {
+		exchange(owner, parts, away)
+	}
+	for _, part := range parts {
 		if total != nil {
 			here := moved(part, total)
 			sum := total.Add(here)
 			tensor.Dead(total, part, here)
 			part = sum
 		}
-		tensor.Dead(g)
 		total = part
 	}
 	return total
+}
+
+// exchange gives all ranks of the owner's job those of the parts that are 0 on all ranks but one.
+func exchange(owner tensor.Owner, parts []*tensor.Tensor, which []int) {
+	var mine []*tensor.Tensor
+	for _, i := range which {
+		here := moved(parts[i], parts[0])
+		mine = append(mine, here.Reshape(1))
+		tensor.Dead(here)
+	}
+	vector := tensor.Concat(0, mine...)
+	all := tensor.AllReduceOver(owner.Job, vector)[0]
+	for k, i := range which {
+		part := all.Slice(0, k, k+1)
+		tensor.Dead(parts[i])
+		parts[i] = part.Reshape()
+		tensor.Dead(part)
+	}
+	tensor.Dead(append(mine, vector, all)...)
 }

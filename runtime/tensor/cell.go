@@ -118,6 +118,7 @@ type State struct{ kept []kept }
 type kept struct {
 	cell        Cell
 	value, grad *Tensor
+	elsewhere   bool   // of a Param: its owner has a gradient
 	key, pos    uint64 // of a Generator
 }
 
@@ -133,7 +134,7 @@ func Snapshot(cells ...Cell) State {
 		k := kept{cell: c}
 		switch c := c.(type) {
 		case *Param:
-			k.value, k.grad = c.value.another(), c.grad.another()
+			k.value, k.grad, k.elsewhere = c.value.another(), c.grad.another(), c.hasGradElsewhere
 		case *Buffer:
 			k.value = c.value.another()
 		case *Generator:
@@ -172,7 +173,7 @@ func (s State) restore() {
 		case *Param:
 			if !c.frozen { // else it holds it still, and may be in use
 				value, grad := c.value, c.grad
-				c.value, c.grad = k.value.another(), k.grad.another()
+				c.value, c.grad, c.hasGradElsewhere = k.value.another(), k.grad.another(), k.elsewhere
 				c.sets++
 				value.letGo()
 				grad.letGo()

@@ -332,7 +332,7 @@ var notTyped = map[string]string{
 	"Rand": "TestStorageMakers", "Randn": "TestStorageMakers", "Uniform": "TestStorageMakers",
 	"From": "TestStorageReads", "FromOn": "TestStorageReads", "Of": "TestStorageReads", "TryFrom": "TestStorageReads",
 	"FromI64": "TestFromI64", "Adopt": "TestAdopt", "OfOn": "TestStorageReads", "FromDense": "of float64s",
-	"AllReduceOver": "AllReduce, of several processes", "AllGatherOver": "copies, of several processes", "BroadcastOver": "likewise",
+	"AllReduceOver": "AllReduce, of several processes", "AllGatherOver": "copies, of several processes", "BroadcastOver": "likewise", "ReceiveOver": "likewise",
 	"RandInt": "of int64s", "Permutation": "of int64s", "Bernoulli": "of zeros and ones",
 }
 

@@ -18,6 +18,9 @@ type Param struct {
 	awaits []int     // see Awaits
 	sets   uint64    // how often it was given a value
 	shard  tape.Leaf // instead of the Param, while a shard is computed, see Reducer; nil: none is
+	owned  *owned    // see Reducer.Own; nil: all ranks update the Param
+
+	hasGradElsewhere bool // the owner has got a gradient since the last ZeroGrad, and this rank has not
 }
 
 // NewParam returns a Param that holds t's elements, or nothing yet if t is nil.
@@ -177,6 +180,9 @@ func (p *Param) SetGrad(g *Tensor) {
 //asyncgen:api mutate
 func (p *Param) ZeroGrad() {
 	seeGrad(p)
+	if p.hasGradElsewhere {
+		p.hasGradElsewhere = false
+	}
 	if old := p.grad; old != nil { // a frozen Param has none, and is not written to
 		Changing(p)
 		p.grad = nil

@@ -51,24 +51,49 @@ func BroadcastOver(job *wire.Job, root int, t *Tensor) *Tensor {
 	if root < 0 || root >= job.Size() {
 		wrong("BroadcastOver", op.MistakeRange+" (there is no such rank)", t)
 	}
+	if job.Rank() == root {
+		broadcast(job, root, t, t.shape, t.dtype, t.storage.Device())
+		return t.detached()
+	}
+	return broadcast(job, root, nil, t.shape, t.dtype, t.storage.Device())
+}
+
+// broadcast is BroadcastOver. x is nil on other ranks than the root, which get it on dev.
+func broadcast(job *wire.Job, root int, x *Tensor, shape device.Shape, dt device.DType, dev device.Device) *Tensor {
 	n := job.Size()
-	me, what := (job.Rank()-root+n)%n, messageOf(ofBroadcast, root, t.size)
-	x := t
+	me, what := (job.Rank()-root+n)%n, messageOf(ofBroadcast, root, shape.Size())
 	step := 1 // a rank gets it from the one without its lowest bit, and gives it to those with one more bit below that
 	for ; step < n && me&step == 0; step *= 2 {
 	}
 	if me > 0 {
-		x = receive(job, (me-step+root)%n, t.shape, t.dtype, t.storage.Device(), what)
+		x = receive(job, (me-step+root)%n, shape, dt, dev, what)
 	}
 	for step /= 2; step > 0; step /= 2 {
 		if me+step < n {
 			x.send(job, (me+step+root)%n, what)
 		}
 	}
-	if x == t {
-		return t.detached()
-	}
 	return x
+}
+
+// SendOver sends the elements of t to another rank of a job, which calls [ReceiveOver] at the same place among its
+// messages. What [AllReduceOver] says about failures and gradients holds here, too.
+//
+//asyncgen:api mutate none
+//go:noinline
+func SendOver(job *wire.Job, to int, t *Tensor) {
+	mustNotTrack("SendOver", t)
+	t.send(job, to, messageOf(ofSend, t.size, 0))
+}
+
+// ReceiveOver returns a tensor with the elements that another rank of a job gives to [SendOver], on dev. They have the
+// same number of elements and element type at both ends.
+//
+//asyncgen:api op
+//go:noinline
+func ReceiveOver(job *wire.Job, from int, dev device.Device, dt DType, shape ...int) *Tensor {
+	size := device.Shape(shape).Size()
+	return receive(job, from, shape, dt, dev, messageOf(ofSend, size, 0))
 }
 
 // trackedTerm is the Mistake of a tracked tensor that was to go to other ranks.
@@ -124,6 +149,7 @@ const (
 	ofSum uint64 = iota + 1
 	ofGather
 	ofBroadcast
+	ofSend
 )
 
 // messageOf identifies a message of some kind, by two numbers that both ends know.

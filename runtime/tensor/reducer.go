@@ -28,6 +28,12 @@ type Reducer struct {
 	bucket int        // in bytes, see NewReducer
 	seen   [][]uint64 // by copy and parameter: how often it had been set at the last InStep
 	sweep  *sweep     // the Backward under way, or nil
+
+	// Of Own:
+	owns      []*owned // by parameter; nil: all ranks own all
+	ownsGrads bool
+	load      []int // by rank: the bytes of its parameters
+	groups    int   // how many lists of parameters have been sent
 }
 
 // NewReducer returns a Reducer for the given number of shards. Each of the copies is a model's list of parameters, in
@@ -324,7 +330,7 @@ func (s *sweep) send(params []int) {
 			terms = append(terms, s.together(params, i))
 		}
 	}
-	t.reduction = newReduction(s.r.job, terms)
+	t.reduction = newReduction(s.r.job, terms, s.r.choose(params))
 	letGo(terms...)
 	t.reduction.advance()
 	for _, sum := range t.sums {
@@ -424,22 +430,33 @@ func (s *sweep) call(each func(params []*Param), n int) {
 	s.ready = s.ready[n:]
 }
 
-// deliver adds the sums of t, which is over, to the gradients of all copies.
+// deliver adds the sums of t, which is over, to the gradients of all copies, if they are for this rank.
 func (s *sweep) deliver(t *transport) {
+	s.ready = append(s.ready, t.params)
 	for _, params := range s.r.copies {
 		if params[t.params[0]].value == nil {
+			continue
+		}
+		if !t.isWanted() {
+			for _, j := range t.params {
+				params[j].hasGradElsewhere = true
+			}
 			continue
 		}
 		whole := t.on(params[t.params[0]].value.storage.Device())
 		from := 0
 		for i, j := range t.params {
+			size := t.shapes[i].Size()
+			from += size
+			if o := params[j].Owner(); o.Grads && o.IsElsewhere() {
+				params[j].hasGradElsewhere = true
+				continue
+			}
 			g := whole
 			if len(t.params) > 1 {
-				size := t.shapes[i].Size()
-				part := planned(op.Slice, op.Attr{From: from, To: from + size}, operands{whole}, false)
+				part := planned(op.Slice, op.Attr{From: from - size, To: from}, operands{whole}, false)
 				g = planned(op.Reshape, op.Attr{Shape: t.shapes[i]}, operands{part}, false)
 				part.letGo()
-				from += size
 			}
 			params[j].addGrad(g)
 			if g != whole {
@@ -449,7 +466,6 @@ func (s *sweep) deliver(t *transport) {
 		whole.letGo()
 	}
 	letGo(t.wholes[t.here : t.here+t.each]...)
-	s.ready = append(s.ready, t.params)
 }
 
 // on returns a handle of the whole sum on dev, or a copy if the ring does not contain dev.

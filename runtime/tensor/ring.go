@@ -65,7 +65,7 @@ func mustAdd(name string, ts []*Tensor) {
 
 // reduceAll enqueues the sum of ts, and of those of the other ranks of job. job may be nil.
 func reduceAll(job *wire.Job, ts []*Tensor) []*Tensor {
-	r := newReduction(job, ts)
+	r := newReduction(job, ts, -1)
 	for r.advance() {
 	}
 	return r.results()
@@ -86,6 +86,7 @@ type reduction struct {
 	ring   []device.Device // the zero Device: of another rank
 	here   int             // the first place of this rank
 	each   int             // how many places each rank has
+	to     int             // the only rank that gets the results; -1: all do
 	sums   []*partialSum
 	// By place: the flat result on that device, which holds all sums, one after the other. It is nil until the
 	// first sum is put there; with one or two sums, until all of them are put there at once.
@@ -100,7 +101,7 @@ type partialSum struct {
 	acc      *Tensor   // the sum so far; nil before the first term, when it is whole, and while it is on another rank
 	home     []*Tensor // by place of this rank: the whole sum, if it is there; nil until it is whole
 	at       int       // the last place that the sum has come to; -1 before the first term
-	left     int       // how many places the whole sum has not come to
+	left     int       // how many places that want the whole sum it has not come to
 	beat     int       // in which it last moved, see advanceOn
 }
 
@@ -112,9 +113,9 @@ const (
 )
 
 // newReduction prepares the reduction of ts, at least one tensor, and of those of other ranks of job, which may be nil.
-// It enqueues only contiguous copies of views that have gaps.
-func newReduction(job *wire.Job, ts []*Tensor) *reduction {
-	r := &reduction{job: job, shape: ts[0].Shape(), dtype: ts[0].dtype, size: ts[0].size}
+// The results are for one rank, or with -1 for all. It enqueues only contiguous copies of views that have gaps.
+func newReduction(job *wire.Job, ts []*Tensor, to int) *reduction {
+	r := &reduction{job: job, to: to, shape: ts[0].Shape(), dtype: ts[0].dtype, size: ts[0].size}
 	var mine []*Tensor
 	var places []int
 	var ring []device.Device
@@ -188,7 +189,7 @@ func (r *reduction) pieces(bytes int) (best int) {
 func (r *reduction) cut(from, to int, order []int) {
 	n := r.pieces((to - from) * r.dtype.Size())
 	for i := range n {
-		r.sums = append(r.sums, &partialSum{from: from + i*(to-from)/n, to: from + (i+1)*(to-from)/n, order: order, at: -1, left: len(r.ring)})
+		r.sums = append(r.sums, &partialSum{from: from + i*(to-from)/n, to: from + (i+1)*(to-from)/n, order: order, at: -1, left: r.wanted()})
 	}
 }
 
@@ -214,9 +215,9 @@ func (r *reduction) steps() (most int) {
 			if i == 0 || r.places[term] != r.places[s.order[i-1]] {
 				n++
 			}
-		}
-		if len(s.order) > 0 {
-			n-- // where it becomes whole, it has come to one of those that are left
+			if i == len(s.order)-1 && r.wants(r.places[term]) {
+				n-- // where it becomes whole, it has come to one of those that are left
+			}
 		}
 		most = max(most, n)
 	}
@@ -255,12 +256,28 @@ func (r *reduction) advanceOn(dev device.Device, beat int) {
 	r.settle()
 }
 
+// wants reports whether the results are for a place, and wanted how many such places there are. They are neighbours.
+func (r *reduction) wants(place int) bool { return r.to < 0 || place/r.each == r.to }
+
+func (r *reduction) wanted() int {
+	if r.to < 0 {
+		return len(r.ring)
+	}
+	return r.each
+}
+
+// isWanted reports whether this rank gets the results.
+func (r *reduction) isWanted() bool { return r.wants(r.here) }
+
 // next returns the next stop of s, a place. Some are left.
 func (r *reduction) next(s *partialSum) int {
-	if s.home != nil {
+	switch {
+	case s.home == nil:
+		return r.places[s.order[0]]
+	case r.to < 0:
 		return (s.at + 1) % len(r.ring)
 	}
-	return r.places[s.order[0]]
+	return r.to*r.each + (s.at+1)%r.each
 }
 
 // step moves s to the device of its next term, and adds all consecutive terms that this device has. If s is whole,
@@ -268,8 +285,12 @@ func (r *reduction) next(s *partialSum) int {
 // waits when it comes to one that needs a copy. The operations enqueued between two steps keep it busy meanwhile.
 func (r *reduction) step(s *partialSum) {
 	if s.home != nil {
-		next := (s.at + 1) % len(r.ring)
+		next := r.next(s)
 		s.home[next] = r.moved(s.home[s.at], s, next)
+		if !r.wants(s.at) {
+			s.home[s.at].letGo()
+			s.home[s.at] = nil
+		}
 		s.at = next
 		s.left--
 		r.place(s)
@@ -293,8 +314,10 @@ func (r *reduction) step(s *partialSum) {
 	if len(s.order) == 0 {
 		s.home = make([]*Tensor, len(r.ring))
 		s.home[place], s.acc = s.acc, nil
-		s.left--
-		r.place(s)
+		if r.wants(place) {
+			s.left--
+			r.place(s)
+		}
 	}
 }
 
@@ -346,7 +369,7 @@ func (r *reduction) assemble() {
 	r.isOver = true
 	placed := r.wholes
 	r.wholes = make([]*Tensor, len(r.ring))
-	for place := r.here; place < r.here+r.each; place++ {
+	for place := r.here; place < r.here+r.each && r.wants(place); place++ {
 		parts := make([]*Tensor, len(r.sums))
 		for i, s := range r.sums {
 			parts[i] = s.home[place]
