@@ -69,7 +69,7 @@ type run struct {
 // start starts mpiexec, by way of again.sh if so asked. A folder for checkpoints may be "".
 func (m *machines) start(t *testing.T, again bool, ranks int, dir string, env ...string) *run {
 	t.Helper()
-	args := []string{m.mpiexec, "-n", strconv.Itoa(ranks), m.program, "-every", "5", "-dir", dir}
+	args := []string{m.mpiexec, "-n", strconv.Itoa(ranks), m.program, "-every", "5", "-dir", dir, "-zero", strconv.Itoa(m.random.IntN(3))}
 	if again {
 		args = append([]string{"testdata/recipes/again.sh"}, args...)
 	}

@@ -21,6 +21,7 @@ var (
 	dir   = flag.String("dir", "", "the folder for checkpoints, which all machines share; none: nothing is saved")
 	steps = flag.Int("steps", 100, "how many steps to train")
 	every = flag.Int("every", 20, "how many steps are between checkpoints")
+	zero  = flag.Int("zero", 0, "what ranks share: 1: the state of the optimiser, 2: gradients, too")
 )
 
 func main() {
@@ -35,7 +36,8 @@ func train(ranks *mpi.Transport) error {
 	}
 
 	tensor.Seed(1)
-	net := nn.DataParallel(nn.Sequential(nn.Dense(64), nn.ReLU(), nn.Dense(1)), nn.Parallel{Job: job})
+	how := nn.Parallel{Job: job, Zero: *zero, Bucket: 1 << 10} // a bucket that suits this small model
+	net := nn.DataParallel(nn.Sequential(nn.Dense(64), nn.ReLU(), nn.Dense(1)), how)
 	opt := optim.Adam(net.Params(), 0.01)
 	run := files.NewCheckpoints(*dir, files.Parts{"model": net, "optimizer": opt})
 	step := 0
@@ -45,20 +47,24 @@ func train(ranks *mpi.Transport) error {
 		}
 		job.Agree(fmt.Sprint("step ", step)) // all have read the same file
 	}
-	saves := *dir != "" && job.Rank() == 0
 	for ; step < *steps && !ranks.Stopping(); step++ {
-		if saves && step%*every == 0 {
-			if err := run.SaveAsync(step); err != nil {
+		if *dir != "" && step%*every == 0 {
+			opt.Gather() // on all ranks; it does something if Zero is set
+			if job.Rank() == 0 {
+				err = run.SaveAsync(step)
+			}
+			if err != nil {
 				return err
 			}
 		}
 		x, y := batch(job.Rank(), job.Size())
 		opt.Minimize(net.Loss(nn.MSELoss, x, y))
 	}
+	opt.Gather()
 	if err := asyncrt.WaitAll(); err != nil { // nothing else waits on other ranks than 0
 		return err
 	}
-	if saves {
+	if *dir != "" && job.Rank() == 0 {
 		if err := run.Save(step); err != nil {
 			return err
 		}
