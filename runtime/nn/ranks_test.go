@@ -163,10 +163,16 @@ func TestRanksBits(t *testing.T) {
 
 // When a rank dies, after any number of messages, the others end with an error that says so.
 func TestRanksLoseOne(t *testing.T) {
+	for _, zero := range []int{0, 2} {
+		t.Run(fmt.Sprintf("zero=%d", zero), func(t *testing.T) { testRanksLoseOne(t, zero) })
+	}
+}
+
+func testRanksLoseOne(t *testing.T, zero int) {
 	const ranks = 3
 	c := trials()[0]
 	c.x, c.y = func(g *tensor.Generator, _ int) *tensor.Tensor { return g.Randn(24, 12) }, func(g *tensor.Generator, _ int) *tensor.Tensor { return g.Randn(24, 5) }
-	shards := nn.Parallel{Shards: 6}
+	shards := nn.Parallel{Shards: 6, Zero: zero, Bucket: 600}
 	total := -1
 	for n := 0; total < 0 || n < total; n++ {
 		w := wiretest.New(ranks)
