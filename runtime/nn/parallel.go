@@ -15,7 +15,8 @@ type Parallel struct {
 	// there is one replica, on the default device.
 	Devices []device.Device
 	// Shards is the number of parts that a batch is cut into, a multiple of the number of devices of all ranks.
-	// The bits of gradients depend on it, and not on the devices. 0: 8.
+	// The bits of gradients depend on it, and not on the devices. More shards serve more devices, and cost more: each
+	// has products of its own, whose operands are copied again, and gradients that are added. 0: 8.
 	Shards int
 	// Bucket is the number of bytes of gradients that travel together, see [tensor.NewReducer]. Small
 	// buckets begin earlier and need more copies. Bits depend on it, too. 0: 1 MiB.
