@@ -66,16 +66,15 @@ func (o *Optimizer) forget(i int) {
 	}
 }
 
-// mustRemember panics if parameter i, which this rank updates for others, has been updated and nothing is known of it.
+// mustRemember panics if parameter i has been updated, and other ranks alone know what is remembered about it.
 func (o *Optimizer) mustRemember(i int) {
-	owner := o.params[i].Owner()
-	if owner.Job == nil || o.counts[1+i] == 0 {
+	if o.counts[1+i] == 0 {
 		return
 	}
 	for s := range o.state {
 		if o.state[s] != nil && !o.state[s][i].IsSet() {
-			wrong("Step", "rank %d updates parameter %d for all, and has no %q of the steps before: "+
-				"the optimiser was loaded from less than Gather gives, or its parameters belong to another DataParallel now", owner.Rank, i, slot(s))
+			wrong("Step", "parameter %d has been updated before, and its %q is not on this rank: the optimiser was loaded "+
+				"from less than Gather gives, or its parameters belong to another DataParallel now", i, slot(s))
 		}
 	}
 }
