@@ -27,7 +27,7 @@ var (
 )
 
 // TestMachines trains testdata/guide/machines on 1, 2 and 4 ranks, and interrupts it in several ways. The weights have
-// the same bits in the end.
+// the same bits in the end. The programs of overRanks print the same on 1, 2 and 4 ranks.
 func TestMachines(t *testing.T) {
 	mpiexec := os.Getenv("ASYNCGEN_TEST_MPIEXEC")
 	if mpiexec == "" {
@@ -46,6 +46,7 @@ func TestMachines(t *testing.T) {
 		t.Fatalf("without mpiexec it prints %q, error %v", alone, err)
 	}
 	t.Run("bits", m.testBits)
+	t.Run("programs", m.testPrograms)
 	t.Run("hosts", m.testHosts)
 	t.Run("kill", m.testKill)
 	t.Run("stop", m.testStop)
@@ -66,10 +67,16 @@ type run struct {
 	stdout, stderr bytes.Buffer
 }
 
-// start starts mpiexec, by way of again.sh if so asked. A folder for checkpoints may be "".
+// start starts the program by mpiexec, by way of again.sh if so asked. A folder for checkpoints may be "".
 func (m *machines) start(t *testing.T, again bool, ranks int, dir string, env ...string) *run {
 	t.Helper()
-	args := []string{m.mpiexec, "-n", strconv.Itoa(ranks), m.program, "-every", "5", "-dir", dir, "-zero", strconv.Itoa(m.random.IntN(3))}
+	return m.startCommand(t, again, ranks, []string{m.program, "-every", "5", "-dir", dir, "-zero", strconv.Itoa(m.random.IntN(3))}, env...)
+}
+
+// startCommand is start of another program.
+func (m *machines) startCommand(t *testing.T, again bool, ranks int, command []string, env ...string) *run {
+	t.Helper()
+	args := append([]string{m.mpiexec, "-n", strconv.Itoa(ranks)}, command...)
 	if again {
 		args = append([]string{"testdata/recipes/again.sh"}, args...)
 	}
@@ -178,6 +185,22 @@ func (m *machines) testBits(t *testing.T) {
 		r := m.start(t, false, ranks, "")
 		if code := r.wait(t); code != 0 || r.stdout.String() != m.want || r.stderr.Len() > 0 {
 			t.Errorf("%d ranks: exit code %d, printed\n%s%swant\n%s", ranks, code, &r.stdout, &r.stderr, m.want)
+		}
+	}
+}
+
+// testPrograms runs the programs of overRanks, as written and rewritten.
+func (m *machines) testPrograms(t *testing.T) {
+	all := buildPrograms(t)
+	for name, golden := range overRanks {
+		want := readText(t, golden)
+		for _, form := range formsOf(all, name) {
+			for _, ranks := range []int{1, 2, 4} {
+				r := m.startCommand(t, false, ranks, []string{all.bin, form, "-small", "-ranks"})
+				if code := r.wait(t); code != 0 || r.stdout.String() != want {
+					t.Errorf("%s on %d ranks: exit code %d, printed\n%s%swant, as in %s,\n%s", form, ranks, code, &r.stdout, &r.stderr, golden, want)
+				}
+			}
 		}
 	}
 }

@@ -5,7 +5,13 @@
 // The text is Newton's Opticks, which comes with Go, or what -text names, or else a
 // short one of its own. Times go to standard error.
 //
-//	go run ./testdata/programs/chargpt [-small] [-text file] [-steps n] [-capture] [-prompt text] [-end text] [-length n]
+// With -ranks it trains over the ranks of a job, each with its part of every batch. The loss and
+// the weights have the same bits on any number of ranks, so all jobs print the same. It need not be
+// what is printed without -ranks: a batch is cut into eight shards, and the last batch of an epoch,
+// which ranks can't share, is left out. The number of ranks divides eight. Rank 0 writes and prints.
+//
+//	go run ./testdata/programs/chargpt [-small] [-text file] [-steps n] [-capture | -ranks] [-prompt text] [-end text] [-length n]
+//	mpiexec -n 4 chargpt -ranks
 package main
 
 import (
@@ -22,6 +28,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/asyncgen/asyncgen/device/wire"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/data"
 	"github.com/asyncgen/asyncgen/runtime/nn"
@@ -34,10 +41,14 @@ func main() {
 	file := flag.String("text", "", "the `file` to learn from; without it, Newton's Opticks")
 	steps := flag.Int("steps", 120, "how many batches to learn from")
 	capture := flag.Bool("capture", false, "capture the step of training, and read losses only to print them")
+	ranks := flag.Bool("ranks", false, "train over the ranks of a job, which mpiexec starts")
 	prompt := flag.String("prompt", "The Rays of Light", "what to continue")
 	end := flag.String("end", ".", "the text to stop behind")
 	length := flag.Int("length", 200, "how many characters to write at most")
 	flag.Parse()
+	if *capture && *ranks {
+		log.Fatal("chargpt: messages between ranks can't be captured: -capture or -ranks, not both")
+	}
 	text, size := ownText, config{width: 32, heads: 2, blocks: 1, places: 32}
 	if *small {
 		*steps, *length = 40, 60
@@ -45,9 +56,14 @@ func main() {
 		text, size = readText(*file), config{width: 64, heads: 4, blocks: 2, places: 64}
 	}
 
+	if *ranks {
+		overRanks(func(job *wire.Job) error { // does not return; Ctrl-C is for mpiexec, which ends all ranks
+			return run(context.Background(), job, text, size, *steps, false, *prompt, *end, *length)
+		})
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	switch err := run(ctx, text, size, *steps, *capture, *prompt, *end, *length); {
+	switch err := run(ctx, nil, text, size, *steps, *capture, *prompt, *end, *length); {
 	case errors.Is(err, context.Canceled):
 		fmt.Println("\ninterrupted")
 	case err != nil:
@@ -55,14 +71,17 @@ func main() {
 	}
 }
 
-// run trains a model with text, and has it continue the prompt.
-func run(ctx context.Context, text string, size config, steps int, capture bool, prompt, end string, length int) error {
+// run trains a model with text, over the ranks of a job unless that is nil, and has it continue the prompt.
+func run(ctx context.Context, job *wire.Job, text string, size config, steps int, capture bool, prompt, end string, length int) error {
 	letters := data.NewAlphabet(text)
 	ids, err := letters.Encode(text)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d characters, %d different ones\n", len(ids), letters.Len())
+	isFirst := job == nil || job.Rank() == 0
+	if isFirst {
+		fmt.Printf("%d characters, %d different ones\n", len(ids), letters.Len())
+	}
 
 	if steps < 1 || prompt == "" {
 		return errors.New("want a step or more, and a prompt of a character or more")
@@ -73,17 +92,25 @@ func run(ctx context.Context, text string, size config, steps int, capture bool,
 
 	tensor.Seed(1)
 	model := newGPT(size, letters.Len())
-	batches := data.NewLoader(data.Windows(ids, size.places, size.places/2), 16, data.Options{Shuffle: true, Seed: 1})
+	order := data.Options{Shuffle: true, Seed: 1}
+	if job != nil {
+		job.Agree(text) // each rank has read a file of its own
+		order.DropLast, order.Rank, order.Ranks = true, job.Rank(), job.Size()
+	}
+	batches := data.NewLoader(data.Windows(ids, size.places, size.places/2), 16, order)
 	if batches.Len() == 0 {
-		return fmt.Errorf("the text has %d characters, and the model learns from %d at a time", len(ids), size.places+1)
+		return fmt.Errorf("the text has %d characters, too few for a batch: the model learns from %d at a time", len(ids), size.places+1)
 	}
 	start := time.Now()
-	if capture {
+	switch {
+	case job != nil:
+		err = trainOver(ctx, job, model, batches, steps)
+	case capture:
 		err = trainCaptured(ctx, model, batches, steps)
-	} else {
+	default:
 		err = train(ctx, model, batches, steps)
 	}
-	if err != nil {
+	if err != nil || !isFirst {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "trained in %v\n", time.Since(start).Round(time.Millisecond))
@@ -139,6 +166,12 @@ func trainCaptured(ctx context.Context, model *gpt, batches *data.Loader, steps 
 		opt.Step()
 		return []*tensor.Tensor{loss}
 	})
+	return repeat(ctx, batches, steps, os.Stdout, func(b data.Batch) *tensor.Tensor { return learn.Run(b.X, b.Y)[0] })
+}
+
+// repeat takes the given number of steps, and prints the mean of the losses that learn returns now and then. It reads
+// them only then.
+func repeat(ctx context.Context, batches *data.Loader, steps int, out io.Writer, learn func(data.Batch) *tensor.Tensor) error {
 	step := 0
 	var losses []*tensor.Tensor
 	for step < steps {
@@ -146,13 +179,13 @@ func trainCaptured(ctx context.Context, model *gpt, batches *data.Loader, steps 
 			if err != nil {
 				return err
 			}
-			losses = append(losses, learn.Run(b.X, b.Y)[0])
+			losses = append(losses, learn(b))
 			if step++; step%20 == 0 {
 				total := 0.0
 				for _, loss := range tensor.Stack(0, losses...).Float32s() {
 					total += float64(loss)
 				}
-				fmt.Printf("step %d: loss %.3f\n", step, total/20)
+				fmt.Fprintf(out, "step %d: loss %.3f\n", step, total/20)
 				losses = nil
 			}
 			if step == steps {

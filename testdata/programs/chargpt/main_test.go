@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/asyncgen/asyncgen/device/wire"
+	"github.com/asyncgen/asyncgen/device/wire/wiretest"
 	"github.com/asyncgen/asyncgen/runtime/data"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -65,18 +67,18 @@ func TestWrite(t *testing.T) {
 func TestRefused(t *testing.T) {
 	small := config{width: 8, heads: 1, blocks: 1, places: 4}
 	for what, err := range map[string]error{
-		"no steps":                run(t.Context(), "ababa", small, 0, false, "a", ".", 1),
-		"an empty text":           run(t.Context(), "", small, 1, false, "a", ".", 1),
-		"a text that is short":    run(t.Context(), "abab", small, 1, false, "a", ".", 1),
-		"an empty prompt":         run(t.Context(), "ababa", small, 1, false, "", ".", 1),
-		"a prompt of other signs": run(t.Context(), "ababa", small, 1, false, "c", ".", 1),
+		"no steps":                run(t.Context(), nil, "ababa", small, 0, false, "a", ".", 1),
+		"an empty text":           run(t.Context(), nil, "", small, 1, false, "a", ".", 1),
+		"a text that is short":    run(t.Context(), nil, "abab", small, 1, false, "a", ".", 1),
+		"an empty prompt":         run(t.Context(), nil, "ababa", small, 1, false, "", ".", 1),
+		"a prompt of other signs": run(t.Context(), nil, "ababa", small, 1, false, "c", ".", 1),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", what)
 		}
 	}
 	for _, steps := range []int{1, 9} {
-		if err := run(t.Context(), "ababa", small, steps, false, "a", ".", 1); err != nil {
+		if err := run(t.Context(), nil, "ababa", small, steps, false, "a", ".", 1); err != nil {
 			t.Errorf("%d steps: %v", steps, err)
 		}
 	}
@@ -125,9 +127,40 @@ func TestTrain(t *testing.T) {
 	}
 }
 
+// Over ranks it learns what it learns alone, within rounding, and the job ends.
+func TestTrainOver(t *testing.T) {
+	letters := data.NewAlphabet("ab.")
+	ids, err := letters.Encode(strings.Repeat("ab.ba", 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := data.Windows(ids, 8, 4)
+	after := func(train func(model *gpt, batches *data.Loader) error) float64 {
+		tensor.Seed(1)
+		model := newGPT(config{width: 16, heads: 2, blocks: 1, places: 8}, letters.Len())
+		if err := train(model, data.NewLoader(set, 16, data.Options{Shuffle: true, DropLast: true})); err != nil {
+			t.Fatal(err)
+		}
+		x, y := make([]int64, 8), make([]int64, 8)
+		set.At(0, x, y)
+		return nn.CrossEntropy(nn.Frozen(model).Forward(tensor.From(x, 1, 8)), tensor.From(y, 1, 8)).Item()
+	}
+	want := after(func(model *gpt, batches *data.Loader) error { return train(t.Context(), model, batches, 10) })
+	got := after(func(model *gpt, batches *data.Loader) error {
+		job, err := wire.NewJob(wiretest.New(1).Rank(0), wire.Options{})
+		if err != nil {
+			return err
+		}
+		return trainOver(t.Context(), job, model, batches, 10)
+	})
+	if !(math.Abs(got-want) < 1e-4) || wire.InUse() {
+		t.Errorf("over ranks, the loss is %v, and alone %v; a job is left: %t", got, want, wire.InUse())
+	}
+}
+
 // A text that is too short to learn from is an error, and not a loop without an end.
 func TestShortText(t *testing.T) {
-	if err := run(t.Context(), "a short text", config{width: 8, heads: 1, blocks: 1, places: 32}, 1, false, "a", ".", 1); err == nil {
+	if err := run(t.Context(), nil, "a short text", config{width: 8, heads: 1, blocks: 1, places: 32}, 1, false, "a", ".", 1); err == nil {
 		t.Error("it learns from 12 characters")
 	}
 }

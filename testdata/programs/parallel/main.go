@@ -8,9 +8,14 @@
 // With -on it trains on devices that there are instead, the first, the first two, and so on, by the clock of the system. What they have printed is
 // to be compared with each other, and not with what others print: a GPU may round exponentials otherwise.
 //
+// With -ranks it trains on the first device of each rank of a job, instead of on one device, which gives the same bits
+// again. Rank 0 trains on two and four devices by itself, and prints. A program that no launcher has started is a job of
+// one rank. The number of ranks divides eight.
+//
 // Results go to standard output, times to standard error.
 //
-//	go run ./testdata/programs/parallel [-small | -fast] [-steps N] [-on cpu,sim:0]
+//	go run ./testdata/programs/parallel [-small | -fast] [-steps N] [-on cpu,sim:0] [-ranks]
+//	mpiexec -n 4 parallel -ranks
 package main
 
 import (
@@ -23,6 +28,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/sim"
+	"github.com/asyncgen/asyncgen/device/wire"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -42,6 +48,7 @@ func main() {
 	fast := flag.Bool("fast", false, "accelerators with ten times the arithmetic and five times the memory bandwidth, and links no faster")
 	steps := flag.Int("steps", 4, "how many steps to train")
 	on := flag.String("on", "", "train on these devices, separated by commas")
+	ranks := flag.Bool("ranks", false, "train over the ranks of a job, which mpiexec starts, instead of on one device")
 	flag.Parse()
 	if *steps < 1 {
 		fmt.Fprintln(os.Stderr, "parallel: -steps must be positive")
@@ -57,24 +64,41 @@ func main() {
 	}
 	devices, clock := simulated(c.accelerator), sim.Now
 	if *on != "" {
-		begin := time.Now()
-		devices, clock = open(*on), func() time.Duration { return time.Since(begin) }
+		devices, clock = open(*on), systemClock()
 	}
-	fmt.Fprintf(os.Stderr, "%s\n\ndevices   a step   speed-up\n", devices[0].Caps().Description)
+	if *ranks {
+		mainOverRanks(c, devices, clock) // does not return
+	}
+	runs := trainings(c, devices, clock)
+	report(runs[0], runs[1:])
+}
 
-	var runs []run
+// trainings trains on the first device, the first two, and so on, and prints how long that takes.
+func trainings(c config, devices []device.Device, clock func() time.Duration) (runs []run) {
+	fmt.Fprintf(os.Stderr, "%s\n\ndevices   a step   speed-up\n", devices[0].Caps().Description)
 	for n := 1; n <= len(devices); n *= 2 {
-		r := train(c, devices[:n], clock)
+		r := train(c, nil, devices[:n], clock)
 		runs = append(runs, r)
 		speedUp := runs[0].step.Seconds() / r.step.Seconds()
 		fmt.Fprintf(os.Stderr, "%4d %11.3f ms %6.2f, %.1f %%\n", n, r.step.Seconds()*1e3, speedUp, 100*speedUp/float64(n))
 	}
-	for i, l := range runs[0].losses {
+	return runs
+}
+
+// report prints the losses of a training, and whether trainings on two devices, four, and so on have given the same.
+func report(first run, others []run) {
+	for i, l := range first.losses {
 		fmt.Printf("step %d loss %.6f\n", i, l)
 	}
-	for i, r := range runs[1:] {
-		fmt.Printf("%d devices: losses equal: %t, weights equal: %t\n", 2<<i, slices.Equal(r.losses, runs[0].losses), slices.Equal(r.weights, runs[0].weights))
+	for i, r := range others {
+		fmt.Printf("%d devices: losses equal: %t, weights equal: %t\n", 2<<i, slices.Equal(r.losses, first.losses), slices.Equal(r.weights, first.weights))
 	}
+}
+
+// systemClock returns a clock that begins now.
+func systemClock() func() time.Duration {
+	begin := time.Now()
+	return func() time.Duration { return time.Since(begin) }
 }
 
 // simulated returns four accelerators.
@@ -107,22 +131,22 @@ type run struct {
 	step    time.Duration
 }
 
-// train trains a new model on devices. The first step, in which the weights are drawn and copied, does not count for the time.
-func train(c config, devices []device.Device, clock func() time.Duration) run {
+// train trains a new model on devices, with the other ranks of a job unless that is nil. The first step, in which the weights are drawn and copied, does not count for the time.
+func train(c config, job *wire.Job, devices []device.Device, clock func() time.Duration) run {
 	tensor.Seed(1)
 	var layers []nn.Module
 	for range c.layers {
 		layers = append(layers, nn.Dense(c.width), nn.ReLU())
 	}
 	model := nn.Sequential(append(layers, nn.Dense(1))...)
-	net := nn.DataParallel(model, nn.Parallel{Devices: devices, Bucket: c.bucket})
+	net := nn.DataParallel(model, nn.Parallel{Devices: devices, Bucket: c.bucket, Job: job})
 	opt := optim.SGD(net.Params(), 0.01)
 
-	losses := []*tensor.Tensor{step(c, net, opt)}
+	losses := []*tensor.Tensor{step(c, job, net, opt)}
 	asyncrt.WaitAll()
 	start := clock()
 	for range c.steps {
-		losses = append(losses, step(c, net, opt))
+		losses = append(losses, step(c, job, net, opt))
 	}
 	asyncrt.WaitAll()
 	took := clock() - start
@@ -136,11 +160,21 @@ func train(c config, devices []device.Device, clock func() time.Duration) run {
 	return run{allLosses.Float32s(), allWeights.Float32s(), took / time.Duration(c.steps)}
 }
 
-// step trains net with one batch, which is drawn on the CPU, and returns the loss.
-func step(c config, net *nn.Replicas, opt *optim.Optimizer) *tensor.Tensor {
+// step trains net with one batch, which is drawn on the CPU, and returns the loss. All ranks of a job draw the same
+// batch.
+func step(c config, job *wire.Job, net *nn.Replicas, opt *optim.Optimizer) *tensor.Tensor {
 	host := tensor.On(device.CPU())
 	x, y := host.Randn(c.batchSize, c.inputs), host.Ones(c.batchSize, 1)
-	loss := net.Loss(nn.MSELoss, x, y)
+	loss := net.Loss(nn.MSELoss, part(job, x), part(job, y))
 	opt.Minimize(loss)
 	return loss.Detach()
+}
+
+// part returns the part of a batch that this rank of a job computes: all of it, if job is nil.
+func part(job *wire.Job, batch *tensor.Tensor) *tensor.Tensor {
+	if job == nil {
+		return batch
+	}
+	rows := batch.Dim(0)
+	return batch.Slice(0, job.Rank()*rows/job.Size(), (job.Rank()+1)*rows/job.Size())
 }
