@@ -172,8 +172,8 @@ type record struct {
 	fail *OpError
 }
 
-// Blocks of records make a ring. Most streams never have more than a few operations under way, and the garbage collector
-// looks at each record that there is.
+// A ring is made of blocks of records. Most streams never have more than a few operations under way, and the garbage
+// collector looks at each record that there is.
 type records [blockRecords]record
 
 const blockRecords = 64
