@@ -134,19 +134,23 @@ func newReduction(job *wire.Job, ts []*Tensor, to int) *reduction {
 	if job != nil {
 		r.spread(mine, places, ring)
 	}
-	bytes := r.size * r.dtype.Size()
+	r.cutAll()
+	return r
+}
+
+// cutAll makes the sums: of one or of two halves, in pieces.
+func (r *reduction) cutAll() {
 	order := make([]int, len(r.terms))
 	for i := range order {
 		order[i] = i
 	}
-	if bytes < halvedBytes {
+	if r.size*r.dtype.Size() < halvedBytes {
 		r.cut(0, r.size, order)
-		return r
+		return
 	}
 	middle := len(order) / 2
 	r.cut(0, r.size-r.size/2, order)
 	r.cut(r.size-r.size/2, r.size, append(slices.Clone(order[middle:]), order[:middle]...))
-	return r
 }
 
 // spread puts the terms and places of this rank among those of all.
