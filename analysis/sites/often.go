@@ -2,7 +2,9 @@ package sites
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
@@ -115,4 +117,133 @@ func mentionsValue(pkg *blocking.Package, e ast.Expr, vars map[types.Object]bool
 		return !found
 	})
 	return found
+}
+
+// IsOwnPace reports whether w, a wait of c's callee, gets no worse by a loop around c. It is a rare
+// one, or in or beside a loop of the callee.
+func IsOwnPace(c *blocking.Call, w blocking.CallWait) bool {
+	return w.Via != nil && (w.Via.InLoop && (w.Operand == nil || c.Enqueues()) || w.Via.Guarded || c.Summary().Trains || c.Target != nil && c.Target.SCC == c.In.Owner().SCC)
+}
+
+// isBesideStep reports whether a loop over batches takes a step of training in each iteration, and then
+// evaluates the model by c. The callee of c waits after a loop over other data.
+//
+//	for _, b := range batches {
+//		opt.Minimize(loss(b))
+//		fmt.Println(accuracy(valid)) // after every step
+//	}
+func isBesideStep(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
+	if w.Via == nil || !w.Via.InLoop || w.Via.Guarded || w.Operand != nil || c.Summary().Steps || c.Target != nil && c.Target.SCC == c.In.Owner().SCC {
+		return false
+	}
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if !l.Small {
+			return l.Blocks != nil && pkg.StepsItself(l) && !pkg.IsOuter(l, c) && pkg.OverData(l, l.Func.WholeLoop())
+		}
+	}
+	return false
+}
+
+// isGivenBack reports whether the callee of c waits in a loop of its own, and a loop around c makes tensors of
+// what it returns, or computes with it, in each iteration. Both loops wait: no iteration of the outer one can be
+// enqueued before the one before has ended.
+//
+//	for range rounds {
+//		s := best(x, y.Sub(pred)) // reads a score for each feature
+//		pred = pred.Add(apply(s, x))
+//	}
+func isGivenBack(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) bool {
+	if w.Via == nil || !w.Via.InLoop || w.Via.Guarded || c.Summary().Trains || c.Summary().Mutates || c.Target == nil || c.Target.SCC == c.In.Owner().SCC || c.Target.Contains(asksWorld) {
+		return false
+	}
+	for v := range pkg.ResultsOf(c).Variables() {
+		if pkg.HoldsTensors(v.Type()) {
+			return false // nobody needs to have waited for these
+		}
+	}
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Small {
+			continue
+		}
+		return l.Stmt != nil && slices.ContainsFunc(Uses(pkg, c, l), func(p Place) bool {
+			d := pkg.Calls[syntax.AsCall(nodeOf(p.Cur.Parent()))]
+			return p.Use == Computes || p.Use == Passed && d != nil && d.API.Kind == tensorapi.Unknown && !d.Away && d.Enqueues()
+		})
+	}
+	return false
+}
+
+// hotLoop returns the innermost loop around c that enqueues what c waits for in each of many iterations; or nil.
+func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *blocking.Loop {
+	own := computesSize(c)
+	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
+		if isComparison(pkg, l) && pkg.Varies(c.Expr, l) && (w.Operand == nil || !pkg.IsHostList(w.Operand)) {
+			return l
+		}
+		switch paceOf(pkg, c, l, own) {
+		case idle:
+			continue
+		case outer:
+			return nil // and so is every loop around it
+		}
+		if stops, _ := pkg.IsMeasured(l); stops && w.Kind != blocking.WaitPrint {
+			return nil // it has to wait while the clock runs
+		}
+		if w.Operand == nil && pkg.Any(l, (*blocking.Call).Enqueues) || w.Kind == blocking.WaitPrint && setsFields(pkg, w.Operand, l) || w.Operand != nil && (own && pkg.Varies(w.Operand, l) || pkg.Fresh(w.Operand, c.In, l) || pkg.Arrives(w.Operand, c.In, l)) {
+			if isDelayed(pkg, c, w.Operand, l) || pkg.Any(l, IsStreamed) || IsPaced(pkg, l) {
+				return nil
+			}
+			return l
+		}
+	}
+	return nil
+}
+
+// setsFields reports whether e is no tensor but a struct, or the pointer to one, that formats itself, and l calls a
+// function that sets a field of it to a tensor.
+func setsFields(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	t := typeOf(pkg, e)
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok || blocking.IsTensor(t) {
+		return false
+	}
+	for f := range s.Fields() {
+		if blocking.IsTensor(f.Type()) && slices.ContainsFunc(pkg.Defs[f.Origin()], func(d blocking.Def) bool {
+			return d.In != nil && d.In != l.Func && pkg.CalledFrom(l, d.In)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// computesSize reports whether c computes a tensor whose size depends on values, as Unique and NonZero do. It waits
+// for its own work, even if its operand is finished.
+func computesSize(c *blocking.Call) bool {
+	return c.API.Kind == tensorapi.Read && c.Lib == tensorapi.Ours() && blocking.IsTensor(typeOf(c.In.Package, c.Expr))
+}
+
+// doubles reports whether l multiplies an integer counter in each iteration. There are few.
+//
+//	for n := 100; len(trials) > 1; n *= 2 {
+func doubles(pkg *blocking.Package, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.ForStmt)
+	if !ok {
+		return false
+	}
+	assign, ok := s.Post.(*ast.AssignStmt)
+	if !ok || assign.Tok != token.MUL_ASSIGN && assign.Tok != token.SHL_ASSIGN {
+		return false
+	}
+	basic, ok := typeOf(pkg, assign.Lhs[0]).Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsInteger != 0
+}
+
+// isComparison reports whether l is the body of a literal by which something is sorted. It reads each element more
+// than once, whoever has enqueued the work.
+func isComparison(pkg *blocking.Package, l *blocking.Loop) bool {
+	return l.Blocks == nil && l.Func.Runs() == blocking.Looping && syntax.IsSorter(pkg.Calls[l.Func.ArgOf].Callee)
 }

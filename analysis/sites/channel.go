@@ -1,0 +1,113 @@
+package sites
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+)
+
+// What loops take from channels, and values that answer it.
+
+// isRequested reports whether c reads e, a tensor of other iterations, where a message that l has received, or a line
+// that it has read, asks for it:
+//
+//	switch m := <-messages; m.kind {
+//	case "train":
+//		sum = sum.Add(step(m.x))
+//	case "report":
+//		fmt.Println(sum.Item())
+//	}
+func isRequested(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.Loop) bool {
+	v := pkg.Local(syntax.OrNil(e))
+	if v == nil || l.Stmt == nil || l.Declares(v) || !Receives(pkg, l) && !pkg.Any(l, IsOutside) {
+		return false
+	}
+	for cur := range c.Cur.Enclosing((*ast.CaseClause)(nil), (*ast.FuncLit)(nil)) {
+		clause, ok := cur.Node().(*ast.CaseClause)
+		if !ok || clause.Pos() < l.Stmt.Pos() {
+			return false
+		}
+		if len(clause.List) == 0 || pkg.Info.Types[clause.List[0]].Value == nil {
+			continue // no message, but a condition
+		}
+		return !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+			return pkg.Contains(l, d.In, d.Pos) && clause.Pos() <= d.Pos && d.Pos < clause.End()
+		})
+	}
+	return false
+}
+
+// answersInput reports whether l takes data, and no tensors, from a channel, and passes each value on: it is sent,
+// perhaps with what it is for, or given to a function. Somebody waits for each, as for the result of a job.
+func answersInput(pkg *blocking.Package, places []Place, l *blocking.Loop) bool {
+	if len(places) == 0 || pkg.Any(l, (*blocking.Call).Mutates) || !TakesData(pkg, l) {
+		return false
+	}
+	return !slices.ContainsFunc(places, func(p Place) bool { return p.Use != Passed && !isSent(p) && !isText(pkg, p) })
+}
+
+// isSent reports whether the value at p is sent on a channel, as a part of something.
+func isSent(p Place) bool {
+	for cur := range p.Cur.Enclosing() {
+		switch cur.Node().(type) {
+		case *ast.SendStmt:
+			return true
+		case *ast.CompositeLit, *ast.KeyValueExpr, *ast.UnaryExpr, *ast.ParenExpr, *ast.Ident, *ast.CallExpr, *ast.BinaryExpr:
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// TakesData reports whether l receives what holds no tensors, and is no signal.
+func TakesData(pkg *blocking.Package, l *blocking.Loop) bool {
+	isData := func(ch ast.Expr) bool {
+		t, ok := pkg.Info.TypeOf(ch).Underlying().(*types.Chan)
+		if !ok {
+			return false
+		}
+		s, isStruct := t.Elem().Underlying().(*types.Struct)
+		return !pkg.HoldsTensors(t.Elem()) && !(isStruct && s.NumFields() == 0)
+	}
+	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
+		return isData(s.X)
+	}
+	return slices.ContainsFunc(ReceivesOf(pkg, l), func(e *ast.UnaryExpr) bool { return isData(e.X) })
+}
+
+// takesInput reports whether l receives tensors for which others have enqueued the work.
+func takesInput(pkg *blocking.Package, l *blocking.Loop) bool {
+	if s, ok := l.Stmt.(*ast.RangeStmt); ok && syntax.IsChan(pkg.Info.TypeOf(s.X)) {
+		return pkg.IsInput(s.X, l.Func)
+	}
+	return slices.ContainsFunc(ReceivesOf(pkg, l), func(e *ast.UnaryExpr) bool { return pkg.IsInput(e.X, l.Func) })
+}
+
+// ReceivesOf lists the expressions in l that receive from channels.
+func ReceivesOf(pkg *blocking.Package, l *blocking.Loop) []*ast.UnaryExpr {
+	var list []*ast.UnaryExpr
+	for cur := range l.Func.Cur.Preorder((*ast.UnaryExpr)(nil)) {
+		n := cur.Node().(*ast.UnaryExpr)
+		pos := n.Pos()
+		if assign, ok := cur.Parent().Node().(*ast.AssignStmt); ok {
+			pos = assign.Lhs[0].Pos()
+		}
+		if f := pkg.FuncAt(cur); n.Op == token.ARROW && f != nil && pkg.Contains(l, f, pos) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Receives reports whether l takes what it works on from a channel.
+func Receives(pkg *blocking.Package, l *blocking.Loop) bool {
+	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
+		return syntax.IsChan(pkg.Info.TypeOf(s.X))
+	}
+	return len(ReceivesOf(pkg, l)) > 0
+}

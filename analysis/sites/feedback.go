@@ -1,0 +1,155 @@
+package sites
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// Values of which a loop makes its next tensor.
+
+// isNumbers reports whether t is a list of numbers, one of such lists, or a struct with some: the state of a world.
+func isNumbers(t types.Type) bool {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		for f := range s.Fields() {
+			if elem := syntax.ElementType(f.Type()); elem != nil && syntax.IsNumeric(elem) {
+				return true
+			}
+		}
+		return false
+	}
+	elem := syntax.ElementType(t)
+	return elem != nil && (syntax.IsNumeric(elem) || isNumbers(elem))
+}
+
+// isFedBack reports whether the value at p goes to somebody at once, by a function that l's function is given, by the
+// yield of an iterator or on a channel, and l makes its next tensor of it: a text that a client reads word by word.
+//
+//	if !yield(token) {
+//		return
+//	}
+//	tokens = append(tokens, token)
+//
+// The next tensor may also be computed from e, of which an integer is the value.
+func isFedBack(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool {
+	v := pkg.Local(valueOf(p))
+	if v == nil || p.Use != Passed || pkg.HoldsTensors(v.Type()) {
+		return false
+	}
+	at := p.Cur.Parent()
+	if text, ok := becomesText(pkg, p); ok {
+		at = text.Parent() // what it stands for
+	} else if _, ok := at.Node().(*ast.IndexExpr); ok {
+		at = at.Parent() // its name, in a list on the host
+	}
+	switch n := at.Node().(type) {
+	case *ast.SendStmt:
+	case *ast.CallExpr:
+		if fn := pkg.Variable(n.Fun); fn == nil || pkg.Params[fn].Of == nil && !fn.IsField() || pkg.Calls[n] == nil || pkg.Calls[n].TakesTensor() {
+			return false // what is given tensors computes
+		}
+	default:
+		return false
+	}
+	return becomesTensor(pkg, map[types.Object]bool{v: true}, l) || isWhole(v.Type()) && isFed(pkg, e, l)
+}
+
+// isWhole reports whether t is an integer, or a list of integers.
+func isWhole(t types.Type) bool {
+	if elem := syntax.ElementType(t); elem != nil {
+		t = elem
+	}
+	basic, ok := t.Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsInteger != 0
+}
+
+// isFed reports whether l computes its next tensor from e, a variable, and doesn't train.
+func isFed(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	token := pkg.Local(syntax.OrNil(e))
+	if token == nil || pkg.Any(l, (*blocking.Call).Mutates) {
+		return false
+	}
+	for v, defs := range pkg.Defs {
+		if blocking.IsTensor(v.Type()) && !l.Declares(v) && (v == token || slices.ContainsFunc(defs, func(d blocking.Def) bool {
+			return d.Value != nil && pkg.Contains(l, d.In, d.Pos) && pkg.Mentions(d.Value, token)
+		})) {
+			return true
+		}
+	}
+	return false
+}
+
+// feeds reports whether the value at p is kept, and l makes its next tensor of what it is kept in.
+//
+//	next := scores(tensor.From(tokens)).ArgMax(0).ItemInt()
+//	tokens = append(tokens, next)
+func feeds(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
+	if p.Use != Kept {
+		return false
+	}
+	vars := make(map[types.Object]bool)
+	addAssigned(pkg, p, vars, isNumbers)
+	return len(vars) > 0 && becomesTensor(pkg, vars, l)
+}
+
+// addAssigned adds to vars the variables that the statement around p assigns, of the types that are asked for.
+func addAssigned(pkg *blocking.Package, p Place, vars map[types.Object]bool, of func(types.Type) bool) {
+	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.FuncLit)(nil)) {
+		if n, ok := cur.Node().(*ast.AssignStmt); ok {
+			for _, lhs := range n.Lhs {
+				if v := pkg.Variable(lhs); v != nil && syntax.IsIdent(lhs) && of(v.Type()) {
+					vars[v] = true
+				}
+			}
+		}
+		return
+	}
+}
+
+// valueOf returns the expression at p, without conversions and calls that only compute, and the only element of a list.
+func valueOf(p Place) ast.Expr {
+	pkg := p.in.Package
+	e, _ := p.Cur.Node().(ast.Expr)
+	for {
+		if lit, ok := e.(*ast.CompositeLit); ok && len(lit.Elts) == 1 {
+			e = lit.Elts[0]
+		}
+		call := syntax.AsCall(syntax.OrNil(e))
+		if call == nil || len(call.Args) != 1 {
+			return syntax.OrNil(e)
+		}
+		if c := pkg.Calls[call]; !pkg.Info.Types[call.Fun].IsType() && (c == nil || c.API.Kind != tensorapi.Pure) {
+			return e
+		}
+		e = call.Args[0]
+	}
+}
+
+// becomesTensor reports whether l makes a tensor of what is in one of the variables, directly or by way of others.
+func becomesTensor(pkg *blocking.Package, vars map[types.Object]bool, l *blocking.Loop) bool {
+	for grown := true; grown; {
+		grown = false
+		for v, defs := range pkg.Defs {
+			if !vars[v] && isNumbers(v.Type()) && slices.ContainsFunc(defs, func(d blocking.Def) bool {
+				return d.Value != nil && pkg.Contains(l, d.In, d.Pos) && pkg.MentionsAny(d.Value, vars)
+			}) {
+				vars[v], grown = true, true
+			}
+		}
+	}
+	return pkg.Any(l, func(c *blocking.Call) bool {
+		return makesTensors(c) && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.MentionsAny(e, vars) })
+	})
+}
+
+// makesTensors reports whether c makes a tensor of host data, by itself or in a function that computes with it.
+func makesTensors(c *blocking.Call) bool {
+	return c.API.Kind == tensorapi.Host || c.API.Kind == tensorapi.Unknown && c.Enqueues()
+}

@@ -1,0 +1,202 @@
+package sites
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+// Loops that wait for the world outside of the process anyway.
+
+// conversing matches the names of functions that talk to a person.
+var conversing = regexp.MustCompile(`(?i)interactive|repl$|^chat|converse|prompt$|console`)
+
+// IsOutside recognises calls that wait for the world outside the process: the network, a file, a user, time.
+func IsOutside(c *blocking.Call) bool {
+	fn := c.Callee
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch name := fn.Name(); fn.Pkg().Path() {
+	case "bufio":
+		return name == "Scan" || len(name) >= 4 && name[:4] == "Read"
+	case "fmt":
+		return slices.Contains([]string{"Scan", "Scanf", "Scanln", "Fscan", "Fscanf", "Fscanln"}, name)
+	case "net", "os/exec":
+		return true
+	case "net/http":
+		return !isAnswering(fn)
+	case "time":
+		return name == "Sleep"
+	case "encoding/json", "encoding/gob", "encoding/xml":
+		return name == "Decode" || name == "Token"
+	case "encoding/binary", "io":
+		return name == "Read" || name == "ReadFull" || name == "ReadAtLeast"
+	}
+	return c.Dynamic && isReader(fn)
+}
+
+// isReader recognises the method of an interface that fills a list of numbers, like that of io.Reader: samples of a
+// microphone, frames of a camera.
+//
+//	Read(buf []float32) (int, error)
+func isReader(fn *types.Func) bool {
+	params, results := fn.Signature().Params(), fn.Signature().Results()
+	return strings.HasPrefix(fn.Name(), "Read") && params.Len() == 1 && isNumbers(params.At(0).Type()) &&
+		results.Len() == 2 && syntax.IsNumeric(results.At(0).Type()) && syntax.IsError(results.At(1).Type())
+}
+
+// convertsFiles reports whether l reads a file and writes one in each iteration, by itself or by functions of the
+// package. It is as fast as the files.
+func convertsFiles(pkg *blocking.Package, l *blocking.Loop) bool {
+	calls := func(ours string, names ...string) func(*blocking.Call) bool {
+		is := func(c *blocking.Call) bool {
+			if c.Lib == tensorapi.Ours() && strings.HasSuffix(c.Callee.Pkg().Path(), "/runtime/files") {
+				return strings.HasPrefix(c.Callee.Name(), ours)
+			}
+			return slices.ContainsFunc(names, func(name string) bool { return syntax.IsFullName(c.Callee, name) })
+		}
+		return func(c *blocking.Call) bool { return is(c) || c.Target != nil && c.Target.Contains(is) }
+	}
+	return pkg.Any(l, calls("Read", "os.Open", "os.ReadFile")) && pkg.Any(l, calls("Write", "os.Create", "os.WriteFile", "os.OpenFile")) && !pkg.Any(l, (*blocking.Call).Mutates)
+}
+
+// takesRequests reports whether c is a function of the package that receives requests, values that come
+// with a channel for the answer. Whoever calls it again and again serves clients, and these wait.
+func takesRequests(pkg *blocking.Package, c *blocking.Call) bool {
+	if c.Target == nil || c.Away {
+		return false
+	}
+	for cur := range c.Target.Cur.Preorder((*ast.UnaryExpr)(nil)) {
+		n := cur.Node().(*ast.UnaryExpr)
+		if s, ok := typeOf(pkg, n).Underlying().(*types.Struct); ok && n.Op == token.ARROW && !pkg.HoldsTensors(s) {
+			for f := range s.Fields() {
+				if syntax.IsChan(f.Type()) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// streams reports whether l sends values to somebody who may give up. It has no end of its own and
+// doesn't train, so there is no place after it where the values could be read.
+//
+//	for {
+//		…
+//		select {
+//		case to <- token:
+//		case <-ctx.Done():
+//			return ctx.Err()
+//		}
+//	}
+func streams(pkg *blocking.Package, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.ForStmt)
+	if !ok || s.Cond != nil || pkg.Any(l, (*blocking.Call).Mutates) {
+		return false
+	}
+	for cur := range l.Func.Cur.Preorder((*ast.SelectStmt)(nil)) {
+		n := cur.Node().(*ast.SelectStmt)
+		if !pkg.Contains(l, pkg.FuncAt(cur), n.Body.List[0].Pos()) && (n.Pos() < s.Body.Pos() || s.Body.End() <= n.Pos()) {
+			continue
+		}
+		sends, receives := false, false
+		for _, clause := range n.Body.List {
+			switch comm := clause.(*ast.CommClause).Comm.(type) {
+			case *ast.SendStmt:
+				sends = sends || !pkg.HoldsTensors(pkg.Info.TypeOf(comm.Value))
+			case *ast.ExprStmt:
+				receives = true
+			}
+		}
+		if sends && receives {
+			return true
+		}
+	}
+	return false
+}
+
+// isAnswering recognises calls by which an HTTP handler looks at its request or writes its answer. Such
+// calls don't wait for anybody else.
+func isAnswering(fn *types.Func) bool {
+	switch name := fn.Name(); syntax.RecvName(fn) {
+	case "ResponseWriter", "Header", "Request":
+		return true
+	case "":
+		return name == "Error" || name == "SetCookie" || name == "Redirect" || name == "NotFound" || name == "StatusText"
+	}
+	return false
+}
+
+// IsAllowed reports whether c is in a literal for asyncrt.AllowSync: somebody has said that this wait is meant.
+func IsAllowed(c *blocking.Call) bool {
+	for f := range c.In.In() {
+		if outer := f.PassedTo(); outer != nil && outer.IsFunc("AllowSync") {
+			return true
+		}
+	}
+	return false
+}
+
+// IsPaced reports whether a clock says when the next iteration of l begins: l receives from a
+// time.Ticker or the like before it does anything else.
+func IsPaced(pkg *blocking.Package, l *blocking.Loop) bool {
+	switch s := l.Stmt.(type) {
+	case *ast.RangeStmt:
+		ch, ok := pkg.Info.TypeOf(s.X).Underlying().(*types.Chan)
+		return ok && isTimeType(ch.Elem())
+	case *ast.ForStmt:
+		if len(s.Body.List) == 0 {
+			return false
+		}
+		stmt, ok := s.Body.List[0].(*ast.ExprStmt)
+		if !ok {
+			return false
+		}
+		u, ok := ast.Unparen(stmt.X).(*ast.UnaryExpr)
+		return ok && u.Op == token.ARROW && isTimeType(pkg.Info.TypeOf(u))
+	}
+	return false
+}
+
+// isTimeType reports whether t is time.Time.
+func isTimeType(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Time"
+}
+
+// IsStreamed recognises calls that send what was written to somebody at once, such as
+// http.Flusher.Flush. A reader wants to see each value as soon as it is there.
+func IsStreamed(c *blocking.Call) bool {
+	fn := c.Callee
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	switch fn.Pkg().Path() {
+	case "net/http":
+		return fn.Name() == "Flush"
+	case "net":
+		return fn.Name() == "Write"
+	case "fmt", "io":
+		return strings.HasPrefix(fn.Name(), "Fprint") && isConn(c.In.Package.Info.TypeOf(c.Expr.Args[0])) ||
+			fn.Name() == "WriteString" && isConn(c.In.Package.Info.TypeOf(c.Expr.Args[0]))
+	}
+	return false
+}
+
+// isConn recognises the connections of package net.
+func isConn(t types.Type) bool {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "net" && strings.HasSuffix(named.Obj().Name(), "Conn")
+}
