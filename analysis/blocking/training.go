@@ -179,23 +179,24 @@ func (t *Trainings) Root(v *types.Var) *types.Var {
 
 // Overlap reports whether one of two networks may be a part of the other.
 func (t *Trainings) Overlap(n, v *types.Var) bool {
-	return n == v || holdsField(n.Type(), v, 3) || holdsField(v.Type(), n, 3) || t.madeOf(n, v) || t.madeOf(v, n)
+	return n == v || t.holdsField(n.Type(), v, 3) || t.holdsField(v.Type(), n, 3) || t.madeOf(n, v) || t.madeOf(v, n)
 }
 
-// holdsField reports whether v is a field of the struct type typ, or of what it has in fields.
-func holdsField(typ types.Type, v *types.Var, depth int) bool {
+// holdsField reports whether v is a field of the struct type typ, or of what it has in fields, or such a field is only
+// ever set to v.
+func (t *Trainings) holdsField(typ types.Type, v *types.Var, depth int) bool {
 	if p, ok := typ.Underlying().(*types.Pointer); ok {
 		typ = p.Elem()
 	}
 	if elem := syntax.ElementType(typ); elem != nil {
-		return depth > 0 && holdsField(elem, v, depth-1)
+		return depth > 0 && t.holdsField(elem, v, depth-1)
 	}
 	s, ok := typ.Underlying().(*types.Struct)
 	if !ok || depth == 0 {
 		return false
 	}
 	for f := range s.Fields() {
-		if f.Origin() == v || holdsField(f.Type(), v, depth-1) {
+		if f.Origin() == v || t.Root(f.Origin()) == v || t.holdsField(f.Type(), v, depth-1) {
 			return true
 		}
 	}

@@ -105,3 +105,22 @@ func descend(f func(*tensor.Tensor) *tensor.Tensor, x *tensor.Tensor, n int) *te
 	}
 	return x.Detach()
 }
+
+// Players that have networks and their optimisers, all made by one function. Which network it was given, nobody knows.
+type player struct {
+	nn.Module
+	opt *optim.Optimizer
+}
+
+func newPlayer(m nn.Module) *player { return &player{m, optim.SGD(m.Params(), 0.1)} }
+
+type game struct{ maker, judge *player }
+
+func newGame() *game { return &game{newPlayer(nn.Dense(8)), newPlayer(nn.Dense(1))} }
+
+func (g *game) round(z, x *tensor.Tensor) {
+	fake := g.maker.Forward(z)
+	yes, no := g.judge.Forward(x), g.judge.Forward(fake.Detach())
+	g.judge.opt.Minimize(yes.Sub(no).Mean())
+	g.maker.opt.Minimize(g.judge.Forward(fake).Mean())
+}
