@@ -1,8 +1,11 @@
 package history
 
 import (
+	"cmp"
 	_ "embed"
 	"go/types"
+	"maps"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/lint"
@@ -25,6 +28,12 @@ func check(p *lint.Pass) {
 		}
 		p.Report(lint.Warning, d)
 	}
+}
+
+// variables lists the variables and fields that the package assigns, in the order of the source. Of two that one
+// statement assigns, the first is reported.
+func variables(pkg *blocking.Package) []*types.Var {
+	return slices.SortedFunc(maps.Keys(pkg.Defs), func(v, w *types.Var) int { return cmp.Compare(v.Pos(), w.Pos()) })
 }
 
 func message(p *lint.Pass, k keeping) string {

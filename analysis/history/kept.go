@@ -38,8 +38,8 @@ func keepings(pkg *blocking.Package) []keeping {
 	for _, k := range list {
 		summed[k.Pos] = true
 	}
-	for v, defs := range pkg.Defs {
-		for _, d := range defs {
+	for _, v := range variables(pkg) {
+		for _, d := range pkg.Defs[v] {
 			if d.Kind != blocking.DefValue || d.In == nil {
 				continue
 			}

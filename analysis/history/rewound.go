@@ -20,7 +20,8 @@ import (
 //
 // The state is a tensor or a struct of tensors, in a variable or a field. What found has is left out.
 func rewound(pkg *blocking.Package, found []keeping) (list []keeping) {
-	for v, defs := range pkg.Defs {
+	for _, v := range variables(pkg) {
+		defs := pkg.Defs[v]
 		if !blocking.IsState(v.Type()) || pkg.Params[v].Of != nil && len(defs) == 0 {
 			continue
 		}

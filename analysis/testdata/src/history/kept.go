@@ -446,3 +446,26 @@ func followed(averages []*tensor.Tensor, params []*nn.Param) {
 		averages[i] = averages[i].MulScalar(0.99).AddScaled(p.Value().Detach(), 0.01)
 	}
 }
+
+// Two states that one statement assigns: the first is reported.
+
+func (c *cell) step(x, h *tensor.Tensor) (y, state *tensor.Tensor) {
+	y = c.Body.Forward(x)
+	return y, y.Add(h)
+}
+
+func rollOut(c *cell, x *tensor.Tensor, n int) float64 {
+	y, h := c.step(x, x)
+	for range n {
+		y, h = c.step(y, h) // want `^y keeps`
+	}
+	a, b := c.step(x, x)
+	for range n {
+		a, b = c.step(a, b) // want `^a keeps`
+	}
+	top, state := c.step(x, x)
+	for range n {
+		top, state = c.step(top, state) // want `^top keeps`
+	}
+	return y.Add(h).Add(a).Add(b).Add(top).Add(state).Item()
+}
