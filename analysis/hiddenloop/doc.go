@@ -30,7 +30,8 @@
 //     callers, who may give it others.
 //   - Another package calls a method of an interface in its loop. So it does with a method whose name
 //     says that it is called after each step or batch, like OnStep, and with a function literal that is
-//     converted to a type with such a method.
+//     converted to a type with such a method, or takes a tensor and is given to a function with such
+//     a name.
 //   - A method adds what it reads to a field, like a meter, and nobody in its package calls it.
 //   - A function takes one step of training and prints the loss, or adds it to a field.
 //   - The method is Forward of a module.

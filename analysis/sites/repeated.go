@@ -22,7 +22,7 @@ import (
 //   - the Forward of a module;
 //   - a function that takes a step of training and leaves the loop to its callers;
 //   - a method whose name says that it is called after each step, like OnStep, and a literal that becomes a hook with
-//     such a method.
+//     such a method, or is given to a function with such a name.
 
 // InLoop is the fact about a method of an interface that its package calls in each iteration of a loop, as it does
 // with hooks.
@@ -98,12 +98,23 @@ var hookName = regexp.MustCompile(`(?i)^(on|after|post|end)?_?(train)?_?(step|ba
 // of f, whose name says that it is called in each step.
 //
 //	hooks.Func(func(e hooks.Event) { lowest = min(lowest, e.Loss.Item()) })
+//
+// So is a literal that takes a tensor, and is given to a function with such a name:
+//
+//	fit.OnStep(func(step int, loss *tensor.Tensor) { lowest = min(lowest, loss.Item()) })
 func isHook(pkg *blocking.Package, f *blocking.Func) bool {
 	if f.Lit == nil {
 		return false
 	}
 	call, ok := f.Cur.Parent().Node().(*ast.CallExpr)
-	if !ok || !pkg.Info.Types[call.Fun].IsType() {
+	if !ok {
+		return false
+	}
+	if c := pkg.Calls[call]; c != nil && c.Callee != nil && c.API.Kind == tensorapi.Unknown && call.Fun != ast.Expr(f.Lit) {
+		return stepName.MatchString(c.Callee.Name()) && f.Sig.Results().Len() == 0 &&
+			slices.ContainsFunc(slices.Collect(f.Sig.Params().Variables()), func(v *types.Var) bool { return pkg.HoldsTensors(v.Type()) })
+	}
+	if !pkg.Info.Types[call.Fun].IsType() {
 		return false
 	}
 	named, ok := types.Unalias(pkg.Info.TypeOf(call.Fun)).(*types.Named)
@@ -232,11 +243,26 @@ func candidates(pkg *blocking.Package, d *blocking.Call) []blocking.FuncValue {
 		if f.Lit == nil {
 			continue
 		}
-		if isNamedType(t) && isMadeAs(pkg, f, t) || v != nil && v.IsField() && slices.ContainsFunc(pkg.Defs[v], func(x blocking.Def) bool { return syntax.OrNil(x.Value) == ast.Expr(f.Lit) }) {
+		if isNamedType(t) && isMadeAs(pkg, f, t) || v != nil && v.IsField() && isSetTo(pkg, v, f.Lit) {
 			list = append(list, blocking.FuncValue{Fn: f})
 		}
 	}
 	return list
+}
+
+// isSetTo reports whether the field v is set to lit, directly or by a function that is given lit, as options are:
+//
+//	func OnStep(f func(loss *tensor.Tensor)) Option { return func(c *config) { c.onStep = f } }
+func isSetTo(pkg *blocking.Package, v *types.Var, lit *ast.FuncLit) bool {
+	return slices.ContainsFunc(pkg.Defs[v], func(x blocking.Def) bool {
+		if x.Value == nil || x.Value == ast.Expr(lit) {
+			return x.Value != nil
+		}
+		p := pkg.Params[pkg.Local(x.Value)]
+		return p.Of != nil && slices.ContainsFunc(pkg.CallersOf(p.Of), func(d *blocking.Call) bool {
+			return slices.Contains(d.Operand(p.Operand), ast.Expr(lit))
+		})
+	})
 }
 
 // handedOut lists the literals that exported functions return as values of the type of what d calls, an element of a

@@ -28,3 +28,11 @@ func Train(w *tensor.Tensor, opt *optim.Optimizer, batches []*tensor.Tensor, epo
 		}
 	}
 }
+
+// OnBatch has f called in each step.
+func OnBatch(f func(loss *tensor.Tensor)) { hooks = append(hooks, f) }
+
+// OnStart has f called before the first step.
+func OnStart(f func(loss *tensor.Tensor)) { hooks = append(hooks, f) }
+
+var hooks []func(loss *tensor.Tensor)
