@@ -32,7 +32,8 @@
 // each.
 //
 // Missed: tensors in elements of slices; fields and package variables, if the loop calls an unknown
-// function, which may assign them.
+// function, which may assign them. No such function assigns an unexported field that only those functions
+// set which make the struct.
 //
 // Fix: moves reads of single numbers, as by Item, out of the loop, to variables
 // before it; all of a loop at once. It is offered when the loop certainly runs and comes

@@ -333,7 +333,23 @@ func mayAssign(pkg *blocking.Package, l *blocking.Loop, v *types.Var) bool {
 		return true
 	}
 	return pkg.Any(l, func(c *blocking.Call) bool {
-		return c.Dynamic || v.Pkg() != pkg.Pass.Pkg && c.Lib == nil && c.Callee != nil && c.Callee.Pkg() == v.Pkg()
+		return c.Dynamic && !isSetByMakers(pkg, v) || v.Pkg() != pkg.Pass.Pkg && c.Lib == nil && c.Callee != nil && c.Callee.Pkg() == v.Pkg()
+	})
+}
+
+// isSetByMakers reports whether only functions of the package that make a new struct set its field v. An unknown
+// function sets it in none that there is already.
+func isSetByMakers(pkg *blocking.Package, v *types.Var) bool {
+	isOfStruct := func(p *types.Var) bool {
+		t := p.Type()
+		if ptr, ok := t.Underlying().(*types.Pointer); ok {
+			t = ptr.Elem()
+		}
+		s, ok := t.Underlying().(*types.Struct)
+		return ok && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return f.Origin() == v })
+	}
+	return v.IsField() && !v.Exported() && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+		return d.In == nil || d.In.Lit != nil || d.In.Sig.Recv() != nil || slices.ContainsFunc(slices.Collect(d.In.Sig.Params().Variables()), isOfStruct)
 	})
 }
 

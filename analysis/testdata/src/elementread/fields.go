@@ -67,8 +67,9 @@ func (p *picture) assigned(n int, xs []*tensor.Tensor, f func(int)) (total float
 		total += p.last.At(i) // AT001
 	}
 	for i := range n {
-		f(i) // who knows what it sets
-		total += p.image.At(i)
+		f(i) // who knows what it sets of what has ever been set
+		total += p.last.At(i)
+		total += p.image.At(i) // want `AT006`
 	}
 	q := p
 	for i := range n {
@@ -125,4 +126,34 @@ func indices(t *tensor.Tensor, n, wide int, at []int) (total float64) {
 		total += t.At(i)
 	}
 	return total
+}
+
+// An unknown function can't set a field of a struct that only those set which make one.
+
+type denoiser interface {
+	noise(x *tensor.Tensor) *tensor.Tensor
+}
+
+type sampler struct {
+	net   denoiser
+	rates *tensor.Tensor
+	shown *tensor.Tensor
+}
+
+func newSampler(net denoiser, n int) *sampler {
+	s := &sampler{net: net}
+	s.rates = tensor.Randn(n).Square()
+	s.shown = s.rates.Norm()
+	return s
+}
+
+func (s *sampler) show(x *tensor.Tensor) { s.shown = x }
+
+func (s *sampler) sample(x *tensor.Tensor, n int) (*tensor.Tensor, float64) {
+	total := 0.0
+	for i := range n {
+		x = s.net.noise(x).MulScalar(s.rates.At(i)) // want `s.rates.At\(i\) reads one part of s.rates`
+		total += s.shown.At(i)
+	}
+	return x, total
 }
