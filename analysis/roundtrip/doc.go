@@ -14,8 +14,9 @@
 //
 // A function that maps tensors to tensors is reported outside of loops, too, if it reads a number
 // and does nothing with it but to compute with tensors by operations such as MulScalar, or if it
-// reads all elements, goes through them with arithmetic, and returns a tensor of them. Whoever calls
-// it expects that it returns at once.
+// reads all elements, goes through them with arithmetic, and returns a tensor of them. So is one that
+// reads a number which the device draws for it, whatever becomes of that. Whoever calls it expects that
+// it returns at once.
 //
 // The method Forward of a module runs in each step of what has the module, so a read there is
 // reported without a loop: by this rule if its value goes back, by AT005 if it decides something,

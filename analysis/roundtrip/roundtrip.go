@@ -25,11 +25,11 @@ func check(p *lint.Pass) {
 		p.Report(lint.Warning, analysis.Diagnostic{Pos: r.Call.Expr.Pos(), End: r.Call.Expr.End(), Message: message, Related: r.Loop.Related()})
 	}
 	for _, r := range sites.Detours(p) {
-		p.Report(lint.Warning, analysis.Diagnostic{
-			Pos:     r.Call.Expr.Pos(),
-			End:     r.Call.Expr.End(),
-			Message: "round trip: " + r.Name + " waits for the device, and its value only goes back into tensor operations; use the tensor itself",
-		})
+		message := "round trip: " + r.Name + " waits for the device, and its value only goes back into tensor operations; use the tensor itself"
+		if r.Drawn {
+			message = "round trip: " + r.Name + " waits until the device has drawn a number; draw it on the host, or use the tensor itself"
+		}
+		p.Report(lint.Warning, analysis.Diagnostic{Pos: r.Call.Expr.Pos(), End: r.Call.Expr.End(), Message: message})
 	}
 	for _, s := range sites.Of(p) {
 		if s.Pattern() != sites.Returning {

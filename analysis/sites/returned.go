@@ -24,6 +24,8 @@ type Return struct {
 	//
 	//	q.Set(tensor.From(p.Value().Float32s(), p.Value().Shape()...))
 	Copied bool
+	// Drawn reports whether a detour reads a number that the device draws for it.
+	Drawn bool
 }
 
 // Returned lists the returns of the package of p, in the order of the source. There are two kinds:
@@ -41,14 +43,14 @@ func Returned(p *lint.Pass) []Return {
 				continue
 			}
 			if w, ok := copies(p.Package, c, l); ok {
-				list = append(list, Return{c, p.CallName(c, w), l, false})
+				list = append(list, Return{Call: c, Name: p.CallName(c, w), Loop: l})
 				continue
 			}
 			if c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() {
 				continue
 			}
 			name := p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead})
-			if r := (Return{c, name, l, isCopied(p.Package, c, l)}); r.Copied || isListElement(p.Package, c, l) || isRemade(p.Package, c, l) {
+			if r := (Return{Call: c, Name: name, Loop: l, Copied: isCopied(p.Package, c, l)}); r.Copied || isListElement(p.Package, c, l) || isRemade(p.Package, c, l) {
 				list = append(list, r)
 			}
 		}
@@ -57,7 +59,8 @@ func Returned(p *lint.Pass) []Return {
 }
 
 // Detours lists the reads outside of loops, in the order of the source, whose numbers go nowhere but back into
-// operations on tensors. They are in functions that compute tensors of tensors, which callers take to return at once.
+// operations on tensors, or which only read a number that the device draws, as the host can by itself. They are in
+// functions that compute tensors of tensors, which callers take to return at once.
 //
 //	func rescale(x *tensor.Tensor) *tensor.Tensor {
 //		top := x.Abs().Max().Item()
@@ -81,13 +84,24 @@ func Detours(p *lint.Pass) []Return {
 				continue
 			}
 			waits := p.Waits(c)
-			if len(waits) != 1 || !isDetour(p.Package, c, waits[0]) {
+			if len(waits) != 1 {
 				continue
 			}
-			list = append(list, Return{Call: c, Name: p.CallName(c, waits[0])})
+			if detour, drawn := isDetour(p.Package, c, waits[0]), isDraw(p.Package, c); detour || drawn {
+				list = append(list, Return{Call: c, Name: p.CallName(c, waits[0]), Drawn: drawn && !detour})
+			}
 		}
 	}
 	return list
+}
+
+// isDraw reports whether c reads a number that the device draws at that place.
+func isDraw(pkg *blocking.Package, c *blocking.Call) bool {
+	if c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() {
+		return false
+	}
+	d := pkg.Calls[syntax.AsCall(c.Operand(tensorapi.Recv)[0])]
+	return d != nil && d.API.Kind == tensorapi.Draw
 }
 
 // isMapped reports whether c reads all elements of a tensor, and its function does nothing with them but to go through

@@ -91,3 +91,12 @@ func averaged(ups []update, us []*update) *tensor.Tensor {
 	}
 	return sum
 }
+
+// Numbers that the device draws for the host.
+
+func hole(x *tensor.Tensor, n int) *tensor.Tensor {
+	at := int(tensor.RandInt(0, x.Dim(0)-n).ItemInt()) // want `round trip: ItemInt waits until the device has drawn a number; draw it on the host, or use the tensor itself`
+	return x.SetIndex(x.Norm(), tensor.Range(at, at+n))
+}
+
+func drawn(n int) int64 { return tensor.RandInt(0, n).ItemInt() } // asked for
