@@ -43,7 +43,8 @@
 // cases: RowI64 and SliceI64 of a tracked tensor, and MulF64 and its like with integers. A function
 // that is given to Later.Do waits for what it computes itself, since the backlog knows only of what
 // it was asked to read. So do operations whose results have a size that depends on values, such as
-// Unique and NonZero: they wait for their own work, even if the operand is finished.
+// Unique and NonZero: they wait for their own work, even if the operand is finished. Optimizer.Rate
+// waits if the device computes the rate, as after SetRateF64.
 //
 // Calls that write tensors or a model to a file, such as files.Save, are reads, too. Write every so many
 // iterations, or in the background: Checkpoints.SaveAsync waits for no value.

@@ -12,10 +12,13 @@ import (
 )
 
 // Operations that take a number from the device wait for it in two cases: an index of a tracked tensor, and any number
-// that is combined with integers.
+// that is combined with integers. The rate of an optimiser is such a number, too, if the device computes it.
 
 // waitedNumber returns the number that c, such an operation, waits for, and why; or nil.
 func waitedNumber(pkg *blocking.Package, c *blocking.Call) (list []blocking.CallWait, why string) {
+	if c.IsFunc("Optimizer.Rate") {
+		return ratesOf(pkg, c), "the device computes the rate; RateF64 doesn't wait"
+	}
 	if c.API.Kind != tensorapi.Op || c.Lib != tensorapi.Ours() || len(c.Operand(tensorapi.Recv)) != 1 {
 		return nil, ""
 	}
@@ -36,6 +39,22 @@ func waitedNumber(pkg *blocking.Package, c *blocking.Call) (list []blocking.Call
 		}
 	}
 	return list, why
+}
+
+// ratesOf lists the rates that the function around c, which asks an optimiser for its rate, has the device compute for
+// the same optimiser.
+func ratesOf(pkg *blocking.Package, c *blocking.Call) (list []blocking.CallWait) {
+	recv := c.Operand(tensorapi.Recv)
+	if len(recv) != 1 {
+		return nil
+	}
+	opt := pkg.Variable(recv[0])
+	for _, d := range c.In.Calls {
+		if opt != nil && d.IsFunc("Optimizer.SetRateF64") && pkg.Variable(d.Operand(tensorapi.Recv)[0]) == opt {
+			list = append(list, blocking.CallWait{Operand: d.Expr.Args[0]})
+		}
+	}
+	return list
 }
 
 // isIntegers reports whether e certainly is a tensor of integers. The variables in seen are being asked about.

@@ -16,6 +16,8 @@ func SGD(params []*nn.Param, rate float64, options ...SGDOptions) *Optimizer { r
 func (o *Optimizer) Rate() float64      { return 0 }
 func (o *Optimizer) SetRate(to float64) {}
 
+func (o *Optimizer) SetRateF64(to tensor.F64) {}
+
 func (o *Optimizer) Minimize(loss *tensor.Tensor) {}
 func (o *Optimizer) Step()                        {}
 func (o *Optimizer) ZeroGrad()                    {}
