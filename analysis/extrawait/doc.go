@@ -12,6 +12,8 @@
 //     and in what these defer;
 //   - waits whose next statement begins with a read of the same tensor;
 //   - waits for what the statement itself computes, and which nobody has then: x.Sum().Wait();
+//   - waits that drop the error of what the next statement returns, unless the name of the function
+//     says that it waits. The error comes with the tensor, at the first read;
 //   - loops over a slice that only wait for one tensor after the other;
 //   - calls of asyncrt.WaitIdle, if the program then only computes a tensor and reads it;
 //   - waits of a Timer in each step of training: timers can be kept, and asked after the loop;
@@ -47,8 +49,8 @@
 //     leaves these waits as they are.
 //
 // In loops that take data from a channel, somebody may wait for each result, unless the error is dropped
-// and the tensor is sent on: findings are of
-// severity info, shown with -severity=info.
+// and the tensor is sent on. A function that warms up, by its name, waits on purpose. Findings in these
+// are of severity info, shown with -severity=info.
 //
 // Missed: what AT010 misses of functions that the loop calls.
 //

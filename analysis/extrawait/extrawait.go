@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,6 +34,14 @@ func check(p *lint.Pass) {
 				Pos:     b.Call.Pos(),
 				End:     b.Call.End(),
 				Message: b.Name + " computes something that nobody has, and waits for it; wait for what is used",
+			})
+			continue
+		}
+		if b.Handed {
+			p.Report(lint.Warning, analysis.Diagnostic{
+				Pos:     b.Call.Pos(),
+				End:     b.Call.End(),
+				Message: b.Name + " drops the error, and who gets the tensor waits when it is read; return the error, or don't wait",
 			})
 			continue
 		}
@@ -133,6 +142,8 @@ type barrier struct {
 	List ast.Expr
 	// Unseen reports whether the call waits for a tensor that the statement computes, and which is gone then.
 	Unseen bool
+	// Handed reports whether the call drops its error right before its function returns the tensor.
+	Handed bool
 }
 
 // barriers lists the waits that serialise a loop and the waits that a read follows, in the order of the
@@ -165,6 +176,9 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 	if isUnseen(pkg, c) {
 		return &barrier{Call: c.Expr, Cur: c.Cur, Name: pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), Unseen: true}
 	}
+	if isHanded(pkg, c) {
+		return &barrier{Call: c.Expr, Cur: c.Cur, Name: pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), Handed: true}
+	}
 	if list := waitedList(pkg, c); list != nil {
 		return &barrier{Call: c.Expr, Cur: c.Cur, Name: pkg.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), List: list}
 	}
@@ -177,7 +191,7 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 	}
 	b := &barrier{
 		Call: c.Expr, Cur: c.Cur, Loop: l, Name: pkg.CallName(c, w),
-		Outside: pkg.Any(l, sites.IsOutside) || sites.IsAllowed(c) || sites.TakesData(pkg, l) && !pkg.Any(l, (*blocking.Call).Mutates) && !isPassedOn(pkg, c, w.Operand, l),
+		Outside: pkg.Any(l, sites.IsOutside) || warming.MatchString(c.In.Outermost().Name) || sites.IsAllowed(c) || sites.TakesData(pkg, l) && !pkg.Any(l, (*blocking.Call).Mutates) && !isPassedOn(pkg, c, w.Operand, l),
 		Trains:  pkg.Any(l, (*blocking.Call).Mutates),
 		Timer:   sites.IsTimerWait(c),
 	}
@@ -260,6 +274,9 @@ func waitedList(pkg *blocking.Package, c *blocking.Call) ast.Expr {
 	return nil
 }
 
+// warming matches the names of functions that compute something for the time it takes, before it is needed.
+var warming = regexp.MustCompile(`(^w|W|[Pp]rew)arm|[Pp]reheat`)
+
 // isUnseen reports whether c waits for the result of an operation that nobody has, and drops the error:
 //
 //	weights.Sum().Wait()
@@ -275,11 +292,40 @@ func isUnseen(pkg *blocking.Package, c *blocking.Call) bool {
 		return false
 	}
 	outer := c.In.Outermost()
-	name := strings.ToLower(outer.Name)
-	return !c.In.IsTest() && !strings.Contains(name, "warm") && !strings.Contains(name, "sync") && !outer.Contains(func(d *blocking.Call) bool {
+	return !c.In.IsTest() && !warming.MatchString(outer.Name) && !strings.Contains(strings.ToLower(outer.Name), "sync") && !outer.Contains(func(d *blocking.Call) bool {
 		return blocking.TellsTime(d) || d.API.Kind == tensorapi.WaitAll
 	})
 }
+
+// isHanded reports whether c waits for a tensor that its function has computed, drops the error, and the next statement
+// returns the tensor. The error is in the tensor as well.
+//
+//	x := a.Solve(b)
+//	x.Wait()
+//	return x
+func isHanded(pkg *blocking.Package, c *blocking.Call) bool {
+	if c.API.Kind != tensorapi.Wait || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() || len(c.Expr.Args) > 0 || pkg.RunsInLoop(c.In, c) {
+		return false
+	}
+	stmt, ok := dropped(pkg, c)
+	if !ok {
+		return false
+	}
+	next, ok := stmt.NextSibling()
+	if !ok {
+		return false
+	}
+	ret, ok := next.Node().(*ast.ReturnStmt)
+	v := pkg.Local(c.Operand(tensorapi.Recv)[0])
+	outer := c.In.Outermost()
+	if !ok || v == nil || pkg.Params[v].Of != nil || c.In.IsTest() || meant.MatchString(outer.Name) || sites.IsAllowed(c) || outer.Contains(blocking.TellsTime) {
+		return false
+	}
+	return slices.ContainsFunc(ret.Results, func(e ast.Expr) bool { return pkg.Local(e) == v })
+}
+
+// meant matches the names of functions that promise to have waited.
+var meant = regexp.MustCompile(`(?i)warm|preheat|sync|wait|force|eager|material|reali[sz]e|finish|complete`)
 
 // waitsAfter reports whether l has a finding about a read after c, or in it. If c waits for a variable, the read has to
 // be of that.

@@ -67,3 +67,32 @@ func failed(ys []*tensor.Tensor, names []string) (list []string) {
 	}
 	return list
 }
+
+// Waits whose error is dropped, for what is returned.
+
+func solved(a, b *tensor.Tensor) *tensor.Tensor {
+	x := a.Solve(b)
+	x.Wait() // want `x.Wait\(\) drops the error, and who gets the tensor waits when it is read; return the error, or don't wait`
+	return x
+}
+
+func inverse(a *tensor.Tensor) (*tensor.Tensor, error) {
+	x := a.Inverse()
+	if err := x.Wait(); err != nil {
+		return nil, err
+	}
+	y := x.MatMul(a)
+	_ = y.Wait() // want `AT009`
+	return y, nil
+}
+
+func finished(a, b *tensor.Tensor) *tensor.Tensor {
+	x := a.Solve(b)
+	x.Wait()
+	return x
+}
+
+func waited(x *tensor.Tensor) *tensor.Tensor {
+	x.Wait() // the caller's
+	return x
+}
