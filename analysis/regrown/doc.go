@@ -7,11 +7,13 @@
 // a megabyte that is 500 gigabytes. The host has nothing to wait for, so no other rule notices.
 //
 // The rule reports calls of Concat in a loop whose result takes the place of one of the operands, a
-// variable or a field. The first iteration may do something else, under a condition like i == 0. If
-// each iteration computes with all that there is so far, as a decoder that looks at all earlier tokens
-// does, a list of pieces is no remedy; but each iteration takes longer than the one before, so the
-// length should have a bound. The rule also reports methods that add their operand to a field in this
-// way, if nothing in the package ever begins the field anew.
+// variable or a field. The first iteration may do something else, under a condition like i == 0. The
+// rule also reports methods that add their operand to a field in this way, if nothing in the package
+// ever begins the field anew.
+//
+// If each iteration computes with all that there is so far, as a decoder that looks at all earlier
+// tokens does, a list of pieces is no remedy. But each iteration takes longer than the one before, so
+// the loop should have a bound, such as a count or a size: one without is reported.
 //
 // WRONG
 //
@@ -33,9 +35,9 @@
 // larger than an element are reported if the loop does nothing else with the tensor, but to take the same
 // part of it and add to that.
 //
-// Silent: loops that keep what there is after each iteration, or begin anew now and then; loops of at
-// most four iterations; windows that drop as much as is added; calls under conditions that rarely hold;
-// methods that also use the field.
+// Silent: loops with a bound that compute with all there is; loops that keep what there is after each
+// iteration, or begin anew now and then; loops of at most four iterations; windows that drop as much as
+// is added; calls under conditions that rarely hold; methods that also use the field.
 //
 // Missed: tensors in elements of lists and in fields of fields; pieces that a function adds which does more
 // than that.

@@ -193,10 +193,11 @@ func regrowths(f *blocking.Func) []regrowth {
 		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
 			inLoop = true
 			if isRegrown(f.Package, all, c, l) {
-				if !onlyGrows(f.Package, v, c, l) && f.Package.Any(l, asksWorld) {
-					break // each iteration needs all that the world has answered, and waits for the next answer
+				used := !onlyGrows(f.Package, v, c, l)
+				if used && (isBounded(f.Package, l) || f.Package.Any(l, asksWorld)) {
+					break // each iteration needs all that there is, such as what the world has answered
 				}
-				list = append(list, regrowth{c, all, l, !onlyGrows(f.Package, v, c, l)})
+				list = append(list, regrowth{c, all, l, used})
 				break
 			}
 		}
@@ -207,6 +208,29 @@ func regrowths(f *blocking.Func) []regrowth {
 		}
 	}
 	return list
+}
+
+// isBounded reports whether the statement of l says when to end: it counts, or compares sizes.
+//
+//	for tokens.Dim(0) < longest {
+func isBounded(pkg *blocking.Package, l *blocking.Loop) bool {
+	isSize := func(e ast.Expr) bool {
+		basic, ok := pkg.Info.TypeOf(e).Underlying().(*types.Basic)
+		return ok && basic.Info()&types.IsInteger != 0
+	}
+	switch s := l.Stmt.(type) {
+	case *ast.RangeStmt:
+		return isSize(s.X)
+	case *ast.ForStmt:
+		found := false
+		ast.Inspect(syntax.OrNil(s.Cond), func(n ast.Node) bool {
+			b, ok := n.(*ast.BinaryExpr)
+			found = found || ok && slices.Contains([]token.Token{token.LSS, token.LEQ, token.GTR, token.GEQ, token.NEQ}, b.Op) && isSize(b.X)
+			return !found
+		})
+		return found
+	}
+	return false
 }
 
 // loopOfLiteral returns a loop that calls f, a literal in a variable, in each iteration, if c copies all there; or nil.

@@ -27,7 +27,13 @@ func rows(data [][][]float32) (all []*tensor.Tensor) {
 }
 
 func decode(next func(*tensor.Tensor) *tensor.Tensor, x *tensor.Tensor, n int) *tensor.Tensor {
+	for x.Dim(0) < n {
+		x = tensor.Concat(0, x, next(x)) // there is a bound
+	}
 	for range n {
+		x = tensor.Concat(0, x, next(x))
+	}
+	for next(x).Item() > 0 {
 		x = tensor.Concat(0, x, next(x)) // want `x is copied in each iteration to grow by a piece; that takes longer each time; bound it, or add many pieces at once`
 	}
 	return x
