@@ -43,7 +43,8 @@
 //   - functions that read a clock, and the loops of benchmarks;
 //   - loops that start a goroutine, send something on a channel, or ask how far the device has got;
 //     with ours, sending tensors doesn't count;
-//   - waits for a token that the loop then hands to a reader, and computes the next one from;
+//   - waits for what the loop then reads because somebody waits for it: a token for a reader, from which
+//     the next one is computed, an action for a simulated world, scores from which the host goes on;
 //   - waits for what an earlier iteration enqueued, after this one has enqueued its own work;
 //   - what AT001 is silent about, apart from functions marked //asyncgen:kernel, as the generator
 //     leaves these waits as they are.

@@ -85,11 +85,14 @@
 //   - does nothing but read what it receives and pass the value on;
 //   - takes data from a channel, and sends each result on or gives it to a function;
 //   - gives each value to a channel or a function before it makes the next tensor of it, as a text is
-//     generated word by word; or shows the word at once, on the terminal or by Flush of a buffer, also
-//     if a function makes a text of it;
+//     generated word by word; or shows the word at once, on the terminal, to an io.Writer that the caller
+//     gives or by Flush of a buffer, also if a function makes a text of it;
+//   - puts the value into a struct of a list or heap that the host keeps in order, and a struct of that
+//     says what comes next, as in a beam search or a queue of the hardest samples;
 //   - gives the value to an unknown function, and computes with the number that this returns, as with
 //     the outcome of an experiment; or reads what the experiment needs at the place that the value says;
-//   - goes over sizes and makes its tensors by them, or over a map of networks, and prints a line for each;
+//   - goes over sizes and makes its tensors by them, or over the names in a map of networks or of lists of
+//     tensors, and prints a line for each;
 //   - has an unknown function draw or play the value, or gives it to one and makes its tensors of what
 //     another measures, as a camera does;
 //   - is in a function that talks to a person, by its name: interactive, chat, console;

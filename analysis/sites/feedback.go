@@ -2,6 +2,7 @@ package sites
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -152,4 +153,73 @@ func becomesTensor(pkg *blocking.Package, vars map[types.Object]bool, l *blockin
 // makesTensors reports whether c makes a tensor of host data, by itself or in a function that computes with it.
 func makesTensors(c *blocking.Call) bool {
 	return c.API.Kind == tensorapi.Host || c.API.Kind == tensorapi.Unknown && c.Enqueues()
+}
+
+// isRanked reports whether the value at p becomes a part of a struct, l keeps a list of such structs in order from one
+// iteration to the next, and a struct of the list says what l computes next: a queue of the hardest samples, a beam of
+// candidates. The host has to know the value before it can go on.
+//
+//	s := heap.Pop(&queue).(sample)
+//	loss := step(x.Row(s.at))
+//	heap.Push(&queue, sample{s.at, loss.Item()})
+func isRanked(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
+	of := structAround(pkg, p)
+	if of == nil || l.Stmt == nil {
+		return false
+	}
+	sorts := func(d *blocking.Call) bool {
+		return syntax.IsSorter(d.Callee) && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool {
+			if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.AND {
+				e = u.X
+			}
+			return isListOf(typeOf(d.In.Package, e), of)
+		})
+	}
+	if !pkg.Any(l, func(d *blocking.Call) bool { return sorts(d) || d.Target != nil && !d.Away && d.Target.Contains(sorts) }) {
+		return false
+	}
+	mentions := func(n ast.Node, is func(*types.Var) bool) (found bool) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if v, isVar := pkg.Info.Uses[id].(*types.Var); ok && isVar {
+				found = found || is(v)
+			}
+			return !found
+		})
+		return found
+	}
+	isKept := func(v *types.Var) bool { return isListOf(v.Type(), of) && !l.Declares(v) }
+	isOf := func(v *types.Var) bool { return types.Identical(v.Type(), of) || isListOf(v.Type(), of) }
+	return mentions(l.Stmt, isKept) && pkg.Any(l, func(d *blocking.Call) bool {
+		computes := d.API.Kind == tensorapi.Op || d.API.Kind == tensorapi.View || makesTensors(d) || d.API.Kind == tensorapi.Unknown && d.Summary().Makes
+		return computes && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return mentions(e, isOf) })
+	})
+}
+
+// structAround returns the type of the struct literal that the value at p is a part of, or nil.
+func structAround(pkg *blocking.Package, p Place) types.Type {
+	for cur := range p.Cur.Enclosing((*ast.CompositeLit)(nil), (*ast.FuncLit)(nil), (*ast.BlockStmt)(nil)) {
+		if _, ok := cur.Node().(*ast.CompositeLit); !ok {
+			return nil
+		}
+		if t := typeOf(pkg, nodeOf(cur)); isStruct(t) {
+			return t
+		}
+	}
+	return nil
+}
+
+// isStruct reports whether t is a struct type.
+func isStruct(t types.Type) bool { _, ok := t.Underlying().(*types.Struct); return ok }
+
+// isListOf reports whether t is a list of structs of the type of, or of pointers to them.
+func isListOf(t, of types.Type) bool {
+	elem := syntax.ElementType(t)
+	if elem == nil {
+		return false
+	}
+	if p, ok := elem.Underlying().(*types.Pointer); ok {
+		elem = p.Elem()
+	}
+	return types.Identical(elem, of)
 }

@@ -16,7 +16,7 @@ import (
 // Loops that wait for the world outside of the process anyway.
 
 // conversing matches the names of functions that talk to a person.
-var conversing = regexp.MustCompile(`(?i)interactive|repl$|^chat|converse|prompt$|console`)
+var conversing = regexp.MustCompile(`(?i:interactive|repl$|converse|prompt$|console)|^[Cc]hat([A-Z_0-9]|$)`)
 
 // IsOutside recognises calls that wait for the world outside the process: the network, a file, a user, time.
 func IsOutside(c *blocking.Call) bool {

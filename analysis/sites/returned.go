@@ -42,6 +42,9 @@ func Returned(p *lint.Pass) []Return {
 			if l == nil || l.Blocks == nil || p.GuardOf(f, c.Expr.Pos(), l) != blocking.Always || p.IsOuter(l, c) || p.Any(l, IsOutside) {
 				continue
 			}
+			if slices.ContainsFunc(Uses(p.Package, c, l), func(at Place) bool { return isRanked(p.Package, at, l) }) {
+				continue
+			}
 			if w, ok := copies(p.Package, c, l); ok {
 				list = append(list, Return{Call: c, Name: p.CallName(c, w), Loop: l})
 				continue

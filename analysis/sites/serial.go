@@ -12,8 +12,8 @@ import (
 
 // Serialised returns the loop whose iterations each wait for their own work by c, and the wait; or nil.
 // It is nil if something shows that the wait is wanted: the function reads a clock, hands the tensor to
-// another goroutine, or asks how far the device has got. In loops that train it is also nil for
-// libraries that don't bound their queues.
+// another goroutine, asks how far the device has got, or goes on from what it reads. In loops that train
+// it is also nil for libraries that don't bound their queues.
 //
 //	for _, x := range xs {
 //		y := f(x)
@@ -52,7 +52,7 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 		if w.Operand != nil && (!pkg.Fresh(w.Operand, c.In, l) || isDelayed(pkg, c, w.Operand, l)) {
 			continue
 		}
-		if pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !boundsQueue(pkg, c) && pkg.Any(l, (*blocking.Call).Mutates) || pkg.Any(l, IsStreamed) || handsOver(pkg, c, l) || isForReader(pkg, c, w.Operand, l) {
+		if pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !boundsQueue(pkg, c) && pkg.Any(l, (*blocking.Call).Mutates) || pkg.Any(l, IsStreamed) || handsOver(pkg, c, l) || isForReader(pkg, c, l) {
 			return nil
 		}
 		return l
@@ -60,18 +60,24 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 	return nil
 }
 
-// isForReader reports whether l reads e after c, and hands the value at once to somebody who waits for it, as a text
-// that grows word by word.
+// isForReader reports whether l reads each tensor that c waits for after c, and must have the values at once: it hands
+// them to somebody who waits for them, as a text that grows word by word, or the host goes on from them.
 //
 //	if err := token.WaitContext(ctx); err != nil {
 //		return
 //	}
 //	yield(token.ItemInt())
-func isForReader(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.Loop) bool {
-	v := pkg.Local(syntax.OrNil(e))
-	return v != nil && pkg.Any(l, func(d *blocking.Call) bool {
-		return d.API.Kind == tensorapi.Read && d.Expr.Pos() > c.Expr.End() && waitsFor(pkg, d, v, l).IsValid() &&
-			slices.ContainsFunc(Uses(pkg, d, l), func(p Place) bool { return isFedBack(pkg, p, e, l) || isSpoken(pkg, p, e, l) })
+func isForReader(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	if c.API.Kind != tensorapi.Wait {
+		return false
+	}
+	list := c.Operand(c.API.Arg)
+	return len(list) > 0 && !slices.ContainsFunc(list, func(e ast.Expr) bool {
+		v := pkg.Local(e)
+		return v == nil || !pkg.Any(l, func(d *blocking.Call) bool {
+			return d.API.Kind == tensorapi.Read && d.Expr.Pos() > c.Expr.End() && waitsFor(pkg, d, v, l).IsValid() &&
+				slices.ContainsFunc(Uses(pkg, d, l), func(p Place) bool { return isAwaited(pkg, p, e, l) })
+		})
 	})
 }
 

@@ -107,6 +107,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		}
 		if w.Kind == blocking.WaitPrint {
 			s.Uses = Printed
+			s.Outside = s.Outside || isTableLine(pkg, c, l)
 		}
 		if w.Via != nil {
 			s.Chain = w.Via.Chain
@@ -128,7 +129,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 				if send, ok := p.Cur.Parent().Node().(*ast.SendStmt); ok && Receives(pkg, l) && (pkg.Varies(send.Chan, l) || !pkg.Any(l, (*blocking.Call).Enqueues)) {
 					s.Outside = true // a client waits, with a channel of its own, or to read is all that the loop does
 				}
-				s.Outside = s.Outside || isSimulated(pkg, p, l) || isFedBack(pkg, p, w.Operand, l) || isActedOn(pkg, p, l) || isSpoken(pkg, p, w.Operand, l) || leadsOn(pkg, p, l)
+				s.Outside = s.Outside || isAwaited(pkg, p, w.Operand, l)
 				s.Feeds = s.Feeds || feeds(pkg, p, l)
 				if pkg.GuardOf(p.in, p.Pos, l) == blocking.Rarely {
 					s.Rare |= p.Use
@@ -144,6 +145,12 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		return s
 	}
 	return nil
+}
+
+// isAwaited reports whether somebody waits for the value at p, which is read from e, in each iteration of l: the world,
+// a reader, or the host, which goes on from it.
+func isAwaited(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool {
+	return isSimulated(pkg, p, l) || isFedBack(pkg, p, e, l) || isActedOn(pkg, p, l) || isSpoken(pkg, p, e, l) || leadsOn(pkg, p, l) || isRanked(pkg, p, l)
 }
 
 // runsAtEnd reports whether c is deferred in a literal that is called on the spot. It runs where that ends.

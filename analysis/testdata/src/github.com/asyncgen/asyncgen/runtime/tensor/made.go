@@ -22,3 +22,9 @@ func (f *Fused) Of(x ...*Tensor) *Tensor { return nil }
 func Eye(n int) *Tensor { return nil }
 
 func (t *Tensor) As(dt DType) *Tensor { return nil }
+
+type Order bool
+
+const Descending Order = true
+
+func (t *Tensor) TopK(k, axis int, order Order) (values, indices *Tensor) { return nil, nil }
