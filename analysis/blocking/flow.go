@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/cfg"
 )
@@ -395,8 +396,8 @@ func RangeTrips(info *types.Info, x ast.Expr) int64 {
 	return ManyTrips
 }
 
-// Trips is RangeTrips that also knows variables of functions and of the package which are assigned once, and what
-// follows the first elements of such a list.
+// Trips is RangeTrips that also knows variables of functions and of the package which are assigned once, what follows
+// the first elements of such a list, and how many elements tensors have that TopK or Slice makes.
 //
 //	var cases = []testCase{{"plain", run}, {"fused", runFused}}
 //	for _, c := range cases[1:] {} // 1
@@ -413,7 +414,52 @@ func (pkg *Package) Trips(x ast.Expr) int64 {
 			n = min(n, RangeTrips(pkg.Info, d[0].Value))
 		}
 	}
-	return n
+	return min(n, pkg.elements(x))
+}
+
+// elements returns how many elements x has, a list that is read from a tensor, if the call says so that makes the
+// tensor. Otherwise it returns ManyTrips.
+//
+//	_, at := loss.TopK(3, 0, tensor.Descending)
+//	for _, i := range at.Int64s() {} // 3
+func (pkg *Package) elements(x ast.Expr) int64 {
+	c := pkg.Calls[syntax.AsCall(pkg.OnlyValue(x))]
+	if c == nil || c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() {
+		return ManyTrips
+	}
+	of := c.Operand(tensorapi.Recv)[0]
+	if d := pkg.Defs[pkg.Local(of)]; len(d) == 1 && d[0].Kind == DefValue {
+		of = d[0].Value // of any index
+	}
+	made := pkg.Calls[syntax.AsCall(of)]
+	if made == nil || len(made.Expr.Args) < 3 {
+		return ManyTrips
+	}
+	switch at := made.Expr.Args; {
+	case made.IsFunc("Tensor.TopK"):
+		k, known := syntax.IntConst(pkg.Info, at[0])
+		if dim, ok := syntax.IntConst(pkg.Info, at[1]); ok && known && dim == 0 {
+			return k
+		}
+	case made.IsFunc("Tensor.Slice"):
+		dim, ok := syntax.IntConst(pkg.Info, at[0])
+		low, isLow := syntax.IntConst(pkg.Info, at[1])
+		high, isHigh := syntax.IntConst(pkg.Info, at[2])
+		if ok && dim == 0 && isLow && isHigh && 0 <= low && low <= high && typeIsIntegers(pkg, x) {
+			return high - low
+		}
+	}
+	return ManyTrips
+}
+
+// typeIsIntegers reports whether x is a list of integers, such as places of elements.
+func typeIsIntegers(pkg *Package, x ast.Expr) bool {
+	elem := syntax.ElementType(pkg.Info.TypeOf(x))
+	if elem == nil {
+		return false
+	}
+	basic, ok := elem.Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsInteger != 0
 }
 
 // isKeyed reports whether an element of a literal has a key. A list with keys, []int{9: 1}, may be longer than its

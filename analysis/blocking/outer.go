@@ -11,6 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/cfg"
 )
 
 // Which loops are worth a finding. A wait in a loop over batches stops the device once per batch; one
@@ -62,7 +63,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			cb := d.Callback(0) // the loop of the iterator is l itself
 			return cb == nil && d.Summary().Trains || cb != nil && cb.Slow
 		}
-		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l) || goesOver(pkg, d, l) || pkg.isBlock(d, l) || d.fits() || fitsApart(pkg, d, l)) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
+		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l) || goesOver(pkg, d, l) || pkg.IsBlock(d, l) || d.fits() || fitsApart(pkg, d, l)) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
 	})
 }
 
@@ -119,9 +120,9 @@ func goesOver(pkg *Package, d *Call, l *Loop) bool {
 	})
 }
 
-// isBlock reports whether d, in l, calls a function of the package that does as many steps of a computation as l says,
+// IsBlock reports whether d, in l, calls a function of the package that does as many steps of a computation as l says,
 // and l goes on until a value is small enough or the like, or says by a name that it does something every so many
-// steps. It asks once for many steps.
+// steps, or by a number that they are many. It asks once for many steps.
 //
 //	for {
 //		x = walk(x, block)
@@ -129,7 +130,7 @@ func goesOver(pkg *Package, d *Call, l *Loop) bool {
 //			return x
 //		}
 //	}
-func (pkg *Package) isBlock(d *Call, l *Loop) bool {
+func (pkg *Package) IsBlock(d *Call, l *Loop) bool {
 	f := d.Target
 	if f == nil || d.Away || l.Stmt == nil || f.SCC == l.Func.SCC || pkg.StepsItself(l) {
 		return false
@@ -151,9 +152,20 @@ func (pkg *Package) isBlock(d *Call, l *Loop) bool {
 		}
 		return slices.ContainsFunc(d.Operand(p.Operand), func(e ast.Expr) bool {
 			n, ok := syntax.IntConst(pkg.Info, e)
-			return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e, l) && (ends && (!ok || n >= fewSteps) || blockName.MatchString(nameOf(e)))
+			return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e, l) && (ends && (!ok || n >= fewSteps) || n >= manySteps && !leavesEarly(m) || blockName.MatchString(nameOf(e)))
 		})
 	})
+}
+
+// leavesEarly reports whether l may end before its statement says so, as a loop with a limit does.
+func leavesEarly(l *Loop) bool {
+	blocks := l.Func.Flow().Blocks
+	for b := range l.Blocks {
+		if b != l.Head && slices.ContainsFunc(blocks[b].Succs, func(s *cfg.Block) bool { return !l.Blocks[s.Index] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // blockName matches the names of numbers of steps after which something is looked at.
@@ -161,6 +173,9 @@ var blockName = regexp.MustCompile(`(?i)^(every|block|chunk|stride|interval|burs
 
 // fewSteps are less than a block of steps: the leaps of one sample, the sweeps of one cycle.
 const fewSteps = 10
+
+// manySteps take so long that one wait for all of them costs nothing to speak of.
+const manySteps = 50
 
 // fitsApart reports whether d, in l, calls a function that fits something, and no iteration of l goes on with what the
 // one before has computed: l goes over folds, sizes or restarts.
@@ -331,10 +346,10 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 //		cov = deflate(cov, v)
 //	}
 //
-// A loop over the elements of a sequence is none: there are as many as the data has. Neither is any loop if l goes
-// over data: the items don't depend on each other.
+// A loop over the elements of a sequence is none: there are as many as the data has. Neither is a loop of fewer than
+// manySteps if l goes over data: the items don't depend on each other.
 func isIteration(pkg *Package, m, l *Loop) bool {
-	if m.Stmt == nil || l.Stmt == nil || pkg.StepsItself(l) || pkg.OverParts(m) || pkg.OverData(m, l) || pkg.OverData(l, l.Func.WholeLoop()) || !recurrent(pkg, m) {
+	if m.Stmt == nil || l.Stmt == nil || pkg.StepsItself(l) || pkg.OverParts(m) || pkg.OverData(m, l) || !recurrent(pkg, m) {
 		return false
 	}
 	trips, bound := int64(ManyTrips), ast.Expr(nil)
@@ -346,6 +361,9 @@ func isIteration(pkg *Package, m, l *Loop) bool {
 		if b, ok := s.Cond.(*ast.BinaryExpr); ok && b.Op == token.LSS {
 			bound = b.Y
 		}
+	}
+	if trips < manySteps && pkg.OverData(l, l.Func.WholeLoop()) {
+		return false
 	}
 	return bound != nil && syntax.IsNumeric(pkg.Info.TypeOf(bound)) && (trips < ManyTrips && trips >= fewSteps || iterationsName.MatchString(nameOf(bound)))
 }

@@ -41,6 +41,8 @@
 // Silent:
 //
 //   - what AT001 is silent about, in the caller and in the callee;
+//   - functions that only join what there is, by Stack or Concat, to read it at once, if the loop
+//     enqueues nothing else; functions that take fifty steps or more for each call;
 //   - functions that read in a loop of their own, or before or after a loop that passes through
 //     data, as one epoch of training does; this does not go for loops over the parameters or layers
 //     of a model or the steps of a sequence, nor if the calling loop takes a step of training in

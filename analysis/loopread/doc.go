@@ -58,10 +58,11 @@
 //     the loop takes all its steps of training under the same condition;
 //   - reads that depend on a value read before: the finding is at that read. This doesn't go for the
 //     rest of an iteration, if the value only decides which iterations are skipped by continue;
-//   - loops over at most four things, and loops that leave after the read;
+//   - loops over at most four things, such as what TopK(3, 0, …) has found, and loops that leave after
+//     the read;
 //   - outer loops, as over epochs: each iteration passes through data, or trains in a loop of its
 //     own, or goes on with one computation for a number of steps. So is a loop over no data that begins
-//     a computation of ten steps or more in each iteration. A function that goes over a loader, or takes
+//     a computation of ten steps or more in each iteration, and any loop if they are fifty or more. A function that goes over a loader, or takes
 //     as many steps as the loop says, is such a pass, too. A loop over parameters, the steps of a sequence
 //     or the parts of a batch inside doesn't make a loop an outer one;
 //   - loops that repeat a method which changes its receiver many times, as restarts of a fit do, or

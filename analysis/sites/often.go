@@ -186,6 +186,12 @@ func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *bloc
 		case outer:
 			return nil // and so is every loop around it
 		}
+		if pkg.IsBlock(c, l) {
+			return nil // one wait for many steps
+		}
+		if gathers(c) && !pkg.Any(l, func(d *blocking.Call) bool { return d.Enqueues() && d.Target != c.Target }) {
+			continue
+		}
 		if stops, _ := pkg.IsMeasured(l); stops && w.Kind != blocking.WaitPrint {
 			return nil // it has to wait while the clock runs
 		}
@@ -197,6 +203,27 @@ func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *bloc
 		}
 	}
 	return nil
+}
+
+// gathers reports whether c calls a function of the package that enqueues nothing but to join tensors, in order to read
+// all of them at once. That is no work for which the device has to be kept busy.
+//
+//	func (m *meter) values() []float32 { return tensor.Stack(0, m.sum, m.top).Float32s() }
+func gathers(c *blocking.Call) bool {
+	return c.Target != nil && c.API.Kind == tensorapi.Unknown && !c.Target.Contains(func(d *blocking.Call) bool {
+		read := c.In.Package.Calls[readOf(d)]
+		return d.Enqueues() && (!tensorapi.Joins(d.Callee) && !d.IsFunc("Stack") || read == nil || read.API.Kind != tensorapi.Read)
+	})
+}
+
+// readOf returns the method call of which the result of d is the receiver, or nil.
+func readOf(d *blocking.Call) *ast.CallExpr {
+	sel := d.Value().Parent()
+	if _, ok := sel.Node().(*ast.SelectorExpr); !ok {
+		return nil
+	}
+	call, _ := sel.Parent().Node().(*ast.CallExpr)
+	return call
 }
 
 // setsFields reports whether e is no tensor but a struct, or the pointer to one, that formats itself, and l calls a

@@ -55,3 +55,54 @@ func kept(s *whitened, all []*whitened, xs []*tensor.Tensor) (ys []*tensor.Tenso
 }
 
 func lengthOf(x *tensor.Tensor) float64 { return x.Norm().Item() }
+
+// A function that takes many steps, and waits once.
+
+type walker struct {
+	x     *tensor.Tensor
+	width float64
+}
+
+func (k *walker) walk(steps int) float64 {
+	took := tensor.Zeros()
+	for range steps {
+		k.x = k.x.Add(tensor.RandnLike(k.x).MulScalar(k.width))
+		took = took.Add(k.x.Norm())
+	}
+	return took.Item()
+}
+
+func (k *walker) tune(rounds int) {
+	for range rounds {
+		if k.walk(100) > 40 {
+			k.width *= 1.2
+		}
+	}
+	for range rounds {
+		if k.walk(3) > 1 { // want `AT010`
+			k.width *= 1.2
+		}
+	}
+}
+
+// Functions that join what there is to read it at once.
+
+type limits struct{ low, high *tensor.Tensor }
+
+func (l *limits) values() []float32 { return tensor.Stack(0, l.low, l.high).Float32s() }
+
+func (l *limits) scaled() []float32 { return tensor.Stack(0, l.low, l.high).MulScalar(2).Float32s() }
+
+func ranges(all []*limits, xs []*tensor.Tensor) (list [][]float32) {
+	for _, l := range all {
+		list = append(list, l.values())
+	}
+	for _, l := range all {
+		list = append(list, l.scaled()) // want `AT010`
+	}
+	for i, l := range all {
+		l.low = l.low.Add(xs[i])
+		list = append(list, l.values()) // want `AT010`
+	}
+	return list
+}

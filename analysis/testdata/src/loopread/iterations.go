@@ -85,3 +85,78 @@ func comparedBy(x *tensor.Tensor) (total float64) {
 	}
 	return total
 }
+
+// Each item takes many steps.
+func polished(a *tensor.Tensor, starts []*tensor.Tensor) (all []float64) {
+	for _, x := range starts {
+		for range 50 {
+			x = x.Sub(a.MatMul(x))
+		}
+		all = append(all, x.Norm().Item())
+	}
+	for _, x := range starts {
+		for range 20 {
+			x = x.Sub(a.MatMul(x))
+		}
+		all = append(all, x.Norm().Item()) // want `AT001`
+	}
+	return all
+}
+
+// The best few.
+func best(score, x *tensor.Tensor) (total float64) {
+	_, at := score.TopK(3, 0, tensor.Descending)
+	for _, i := range at.Int64s() {
+		total += x.Row(int(i)).Norm().Item()
+	}
+	for _, i := range score.Slice(0, 0, 3).Int64s() {
+		total += x.Row(int(i)).Norm().Item()
+	}
+	_, many := score.TopK(30, 0, tensor.Descending)
+	for _, i := range many.Int64s() {
+		total += x.Row(int(i)).Norm().Item() // want `AT001`
+	}
+	_, each := score.TopK(3, 1, tensor.Descending)
+	for _, i := range each.Int64s() {
+		total += x.Row(int(i)).Norm().Item() // want `AT001`
+	}
+	return total
+}
+
+// A limit says nothing about how many steps there are.
+
+func settle(a, x *tensor.Tensor, limit int) (*tensor.Tensor, int) {
+	for step := range limit {
+		next := x.Sub(a.MatMul(x))
+		moved := next.Sub(x).Norm().Item() != 0
+		x = next
+		if !moved {
+			return x, step
+		}
+	}
+	return x, limit
+}
+
+func relax(a, x *tensor.Tensor, steps int) (*tensor.Tensor, int) {
+	for range steps {
+		x = x.Sub(a.MatMul(x))
+	}
+	return x, steps
+}
+
+func bestOfStarts(a *tensor.Tensor, n int) (best *tensor.Tensor) {
+	lowest := 1e9
+	for range n {
+		x, _ := settle(a, tensor.Randn(8), 1000)
+		if off := x.Square().Mean().Item(); off < lowest { // want `AT001`
+			best, lowest = x, off
+		}
+	}
+	for range n {
+		x, _ := relax(a, tensor.Randn(8), 1000)
+		if off := x.Square().Mean().Item(); off < lowest {
+			best, lowest = x, off
+		}
+	}
+	return best
+}
