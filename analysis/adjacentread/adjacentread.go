@@ -58,8 +58,8 @@ func check(p *lint.Pass) {
 	}
 }
 
-// severity is that of reads which could be one, if they hold up work that is yet to be enqueued. After all work, what
-// they cost beyond the first is small.
+// severity returns how grave it is to read one by one. Reads that hold up later work are warnings. After all work,
+// only the first read waits long, so it is an info.
 func severity(holdsUp bool) lint.Severity {
 	if holdsUp {
 		return lint.Warning

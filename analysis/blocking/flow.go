@@ -396,8 +396,8 @@ func RangeTrips(info *types.Info, x ast.Expr) int64 {
 	return ManyTrips
 }
 
-// Trips is RangeTrips that also knows variables of functions and of the package which are assigned once, what follows
-// the first elements of such a list, and how many elements tensors have that TopK or Slice makes.
+// Trips returns the number of iterations, as RangeTrips does. It knows more: variables that are assigned once, slices
+// of these from some element on, and the sizes of what TopK and Slice make.
 //
 //	var cases = []testCase{{"plain", run}, {"fused", runFused}}
 //	for _, c := range cases[1:] {} // 1

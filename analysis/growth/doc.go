@@ -42,9 +42,9 @@
 // Silent: loops over lists and ranges of numbers, and loops that a counter, a value or the end of
 // the input ends. What these collect is bounded by the number of their iterations.
 //
-// Missed: maps that somebody looks at, channels and lists of lists; lists that another function cuts,
-// unless they are fields and that function is one that lets the field grow itself; lists that other
-// functions append to, if somebody reads them.
+// Missed: maps that somebody looks at, channels and lists of lists; lists that another function cuts
+// (of fields, only if that function doesn't append to the field itself); lists that other functions
+// append to, if somebody reads them.
 //
 // Fix: none. How much to keep is for the author to say.
 package growth

@@ -51,8 +51,8 @@
 //
 // Silent:
 //
-//   - reads of tensors that the loop doesn't compute, of what is Ready, and of what the iteration has read
-//     a result of;
+//   - reads of tensors that the loop doesn't compute, that are Ready, or of which the iteration has read a
+//     result before;
 //   - reads under a condition that holds rarely: every third or hundredth iteration, chosen ones,
 //     once a second, the first or the last iteration, on errors, when verbose. They are reported if
 //     the loop takes all its steps of training under the same condition;
@@ -61,10 +61,11 @@
 //   - loops over at most four things, such as what TopK(3, 0, …) has found, and loops that leave after
 //     the read;
 //   - outer loops, as over epochs: each iteration passes through data, or trains in a loop of its
-//     own, or goes on with one computation for a number of steps. So is a loop over no data that begins
-//     a computation of ten steps or more in each iteration, and any loop if they are fifty or more. A function that goes over a loader, or takes
-//     as many steps as the loop says, is such a pass, too. A loop over parameters, the steps of a sequence
-//     or the parts of a batch inside doesn't make a loop an outer one;
+//     own, or goes on with one computation for a number of steps. So is a loop over no data that
+//     begins a computation of ten steps or more in each iteration, and any loop if they are fifty
+//     or more. A function that goes over a loader, or takes as many steps as the loop says, is
+//     such a pass, too. A loop over parameters, the steps of a sequence or the parts of a batch
+//     inside doesn't make a loop an outer one;
 //   - loops that repeat a method which changes its receiver many times, as restarts of a fit do, or
 //     call an unknown function that fits or trains, by its name; loops whose counter doubles;
 //   - loops over fits that don't depend on each other, as over sizes or folds. A fit is a function that

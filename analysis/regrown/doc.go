@@ -35,7 +35,7 @@
 // larger than an element are reported if the loop does nothing else with the tensor, but to take the same
 // part of it and add to that.
 //
-// Silent: loops with a bound that compute with all there is; loops that keep what there is after each
+// Silent: loops with a bound that compute with the whole tensor; loops that keep the tensor of each
 // iteration, or begin anew now and then; loops of at most four iterations; windows that drop as much as
 // is added; calls under conditions that rarely hold; methods that also use the field.
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Values of which a loop makes its next tensor.
+// This file is about values that a loop reads and makes its next tensor from.
 
 // isNumbers reports whether t is a list of numbers, one of such lists, or a struct with some: the state of a world.
 func isNumbers(t types.Type) bool {
@@ -38,7 +38,7 @@ func isNumbers(t types.Type) bool {
 //	}
 //	tokens = append(tokens, token)
 //
-// The next tensor may also be computed from e, of which an integer is the value.
+// If the value is an integer, the next tensor may also be computed from the tensor e itself.
 func isFedBack(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool {
 	v := pkg.Local(valueOf(p))
 	if v == nil || p.Use != Passed || pkg.HoldsTensors(v.Type()) {

@@ -56,8 +56,8 @@ func labelIn(pkg *blocking.Package, l *blocking.Loop) *types.Var {
 	return label
 }
 
-// sizeOrNetwork returns the variable of s, the statement of l, that is a size by which l makes tensors, or the name of
-// a network in a map of them; or nil.
+// sizeOrNetwork returns the variable of the range statement s of loop l if it is a size of the tensors that l makes, or
+// the name of a network in a map. Else it returns nil.
 func sizeOrNetwork(pkg *blocking.Package, s *ast.RangeStmt, l *blocking.Loop) *types.Var {
 	if elem := syntax.ElementType(typeOf(pkg, s.X)); syntax.IsMap(typeOf(pkg, s.X)) && elem != nil && syntax.HasMethod(pkg.Pass.Pkg, elem, []string{"Forward"}) {
 		return pkg.Variable(syntax.OrNil(s.Key))
@@ -102,8 +102,8 @@ func historyName(pkg *blocking.Package, s *ast.RangeStmt) *types.Var {
 	return name
 }
 
-// isSpoken reports whether the value at p becomes a word that a reader at a terminal sees at once, and l computes its
-// next tensor from e, of which it is the value: a text that is written word by word.
+// isSpoken reports whether loop l writes a text word by word: a reader at a terminal sees the value at p at once, and l
+// computes its next tensor from e. The value at p is that of e.
 //
 //	fmt.Print(words[token.ItemInt()], " ")
 //	x = model.Forward(token)
@@ -152,8 +152,8 @@ func becomesText(pkg *blocking.Package, p Place) (text inspector.Cursor, ok bool
 	return p.Cur, false
 }
 
-// showsAtOnce recognises calls that bring what is written to a reader: prints on the terminal, or to the writer that a
-// caller gives, and Flush of a buffer.
+// showsAtOnce reports whether c shows text to a reader: it prints on the terminal, prints to a writer that the caller
+// has given, or flushes a buffer.
 func showsAtOnce(c *blocking.Call) bool {
 	fn := c.Callee
 	if fn == nil || fn.Pkg() == nil {

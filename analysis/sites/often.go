@@ -62,8 +62,8 @@ func runsOften(pkg *blocking.Package, repeated map[*blocking.Func]*blocking.Loop
 	return false
 }
 
-// GoesBack reports whether the function around l computes with the value of c on the device, or with a number or a list
-// that is made of it: a mean by which a tensor is divided.
+// GoesBack reports whether the function around l computes on the device with the value of c, or with a number or list
+// made from it. An example is a mean that a tensor is divided by.
 func GoesBack(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	vars := make(map[types.Object]bool)
 	for _, p := range Uses(pkg, c, l) {
@@ -216,7 +216,7 @@ func gathers(c *blocking.Call) bool {
 	})
 }
 
-// readOf returns the method call of which the result of d is the receiver, or nil.
+// readOf returns the method call on the result of d, or nil.
 func readOf(d *blocking.Call) *ast.CallExpr {
 	sel := d.Value().Parent()
 	if _, ok := sel.Node().(*ast.SelectorExpr); !ok {

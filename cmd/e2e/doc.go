@@ -1,7 +1,7 @@
 // Package e2e holds the tests from end to end: it builds the command and the example programs as users do, runs them,
 // and looks at what comes out. It has no code of its own.
 //
-//	programs_test.go  every program, as written and rewritten, on every device and in every mode, prints what its golden file has
+//	programs_test.go  every program, as written and rewritten, prints its golden file on every device, in every mode
 //	waits_test.go     where a program waits when it runs, the linter has a finding
 //	reads_test.go     each read in a loop of the programs is rewritten, or a remark says why not
 //	fixes_test.go     what vet -fix makes of a module builds, and does what it did

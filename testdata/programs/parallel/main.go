@@ -131,7 +131,8 @@ type run struct {
 	step    time.Duration
 }
 
-// train trains a new model on devices, with the other ranks of a job unless that is nil. The first step, in which the weights are drawn and copied, does not count for the time.
+// train trains a new model on devices, with the other ranks of a job unless that is nil. The time leaves out the first
+// step, in which the weights are drawn and copied.
 func train(c config, job *wire.Job, devices []device.Device, clock func() time.Duration) run {
 	tensor.Seed(1)
 	var layers []nn.Module
