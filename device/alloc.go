@@ -208,7 +208,8 @@ func (p place) pointer() unsafe.Pointer {
 const maxBlock = 1 << 42
 
 // place finds room for a block: in cached memory; in what a collection of garbage frees, if that is
-// cheap; in a new region; or in a new region after cached memory went back to the system.
+// cheap; in a new region; or in a new region after cached regions went back to the system, and then
+// all cached pages.
 func (a *Allocator) place(bytes int64) (place, error) {
 	if bytes < 0 || bytes > maxBlock {
 		return place{}, fmt.Errorf("%w: %d bytes asked for", ErrOutOfMemory, bytes)
@@ -226,6 +227,11 @@ func (a *Allocator) place(bytes int64) (place, error) {
 		return p, nil
 	}
 	if a.Trim() > 0 {
+		if p, err = a.tryPlace(bytes, true); err == nil {
+			return p, nil
+		}
+	}
+	if a.heap.discard() > 0 {
 		if p, err = a.tryPlace(bytes, true); err == nil {
 			return p, nil
 		}

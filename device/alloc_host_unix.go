@@ -20,3 +20,7 @@ func (hostMemorySource) Map(bytes int64) (Region, error) {
 }
 
 func (hostMemorySource) Unmap(r Region) error { return syscall.Munmap(r.base.([]byte)) }
+
+func (hostMemorySource) Discard(r Region, offset, bytes int64) error {
+	return discardPages(unsafe.Slice((*byte)(unsafe.Add(r.Ptr, offset)), bytes))
+}

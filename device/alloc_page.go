@@ -29,8 +29,10 @@ type pageHeap struct {
 	nonempty [numBins / 64]uint64 // bit i: bins[i] is not empty
 	regions  []*region
 	mapped   int64 // bytes of all regions
-	taken    int64 // how many spans are not free
-	spare    *span // structs for reuse, linked by next
+	// discarded is how many of these were given back to the system, see discard.
+	discarded int64
+	taken     int64 // how many spans are not free
+	spare     *span // structs for reuse, linked by next
 
 	spans   []*span // by number
 	numbers []int32 // numbers that no span has
@@ -54,6 +56,7 @@ type span struct {
 	number   int32 // in pageHeap.spans
 	first, n int32 // pages
 	free     bool
+	gone     int32 // how many of its pages were given back to the system, if it is free
 	next     *span // in its bin, if it is free
 	prev     *span
 	lead     int64   // where its block begins, in bytes; 0 but in checked builds, see guarded
@@ -96,6 +99,9 @@ func (h *pageHeap) take(bytes int64, c *class, grow bool) (*span, error) {
 		}
 		s = h.fitLocked(n, align)
 	}
+	if !h.reviveLocked(s, n) {
+		return nil, errNoRoom
+	}
 	h.removeLocked(s)
 	if skip := alignUp(s.first, align) - s.first; skip > 0 {
 		rest := h.splitLocked(s, skip)
@@ -105,7 +111,8 @@ func (h *pageHeap) take(bytes int64, c *class, grow bool) (*span, error) {
 	if s.n > n {
 		h.insertLocked(h.splitLocked(s, n))
 	}
-	s.tag, s.class = untagged, c
+	h.discarded -= int64(s.gone) * pageBytes
+	s.gone, s.tag, s.class = 0, untagged, c
 	h.taken++
 	return s, nil
 }
@@ -153,7 +160,7 @@ func (h *pageHeap) nextBin(bin int) int {
 
 // growLocked maps a region with room for a span of the given size.
 func (h *pageHeap) growLocked(need int64) error {
-	room := (h.limit - h.mapped) &^ (pageBytes - 1)
+	room := h.roomLocked()
 	if need > room {
 		return errNoRoom
 	}
@@ -212,10 +219,14 @@ func (s *span) coverLocked(first, n int32) {
 	s.region.at[first], s.region.at[first+n-1] = s.number, s.number
 }
 
-// splitLocked leaves n pages to s, and returns a span of the others. Neither is in a bin.
+// splitLocked leaves n pages to s, and returns a span of the others. Neither is in a bin. All pages of s were given
+// back, or none.
 func (h *pageHeap) splitLocked(s *span, n int32) *span {
 	rest := h.spanLocked(s.region, s.first+n, s.n-n)
 	s.coverLocked(s.first, n)
+	if s.gone > 0 {
+		s.gone, rest.gone = s.n, rest.n
+	}
 	return rest
 }
 
@@ -271,6 +282,7 @@ func (h *pageHeap) joinLocked(beside, s *span) *span {
 	}
 	h.removeLocked(beside)
 	s.coverLocked(min(s.first, beside.first), s.n+beside.n)
+	s.gone += beside.gone
 	// It keeps the memory of its tags for the next slab.
 	*beside = span{number: beside.number, next: h.spare, tags: beside.tags}
 	h.spare = beside
@@ -281,14 +293,14 @@ func (h *pageHeap) joinLocked(beside, s *span) *span {
 func (h *pageHeap) trim() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before := h.mapped
+	before := h.mapped - h.discarded
 	for _, r := range slices.Clone(h.regions) {
 		if s := r.spanAt(0); s.free && int(s.n) == len(r.at) {
 			h.removeLocked(s)
 			h.unmapLocked(s)
 		}
 	}
-	return before - h.mapped
+	return before - (h.mapped - h.discarded)
 }
 
 // unmapLocked gives back the region whose only span is s. If the Source can't take it, the memory is
@@ -299,13 +311,14 @@ func (h *pageHeap) unmapLocked(s *span) {
 	h.numbers = append(h.numbers, s.number)
 	h.regions = slices.DeleteFunc(h.regions, func(have *region) bool { return have == r })
 	h.mapped -= r.Bytes
+	h.discarded -= int64(s.gone) * pageBytes
 	_ = h.src.Unmap(r.Region)
 }
 
 func (h *pageHeap) stats() (mapped, taken int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mapped, h.taken
+	return h.mapped - h.discarded, h.taken
 }
 
 func (h *pageHeap) holders(add func(tag uintptr, bytes int64)) {

@@ -257,6 +257,7 @@ func checkHeap(t *testing.T, a *Allocator) {
 			t.Fatalf("number %d is lost: it is that of %+v", number, s)
 		}
 	}
+	gone := int64(0)
 	for _, r := range h.regions {
 		last := false
 		for page := int32(0); int(page) < len(r.at); {
@@ -267,9 +268,16 @@ func checkHeap(t *testing.T, a *Allocator) {
 			if s.free != binned[s] || s.free && last {
 				t.Fatalf("span at page %d: free %v, in a bin %v, after a free one %v", page, s.free, binned[s], last)
 			}
+			if s.gone < 0 || s.gone > s.n || s.gone > 0 && !s.free {
+				t.Fatalf("%d of %d pages are given back, free: %v", s.gone, s.n, s.free)
+			}
+			gone += int64(s.gone) * pageBytes
 			last = s.free
 			page += s.n
 		}
+	}
+	if gone != h.discarded {
+		t.Fatalf("%d bytes are given back, counted as %d", gone, h.discarded)
 	}
 }
 
@@ -374,6 +382,77 @@ func TestAllocatorLimit(t *testing.T) {
 	if s := a.Stats(); s.Live != 0 {
 		t.Errorf("failures have left %d bytes", s.Live)
 	}
+}
+
+// Of host memory, all that the limit allows can be used, however the free memory is divided: pages between live blocks
+// go back to the system. Live blocks keep what is in them.
+func TestAllocatorUsesAllOfTheLimit(t *testing.T) {
+	if src, ok := HostMemory.(discarder); checked || !ok || src.Discard(mapped(t, pageBytes), 0, pageBytes) != nil {
+		t.Skip("this system or build takes no pages back")
+	}
+	r := allocRand(t)
+	const limit = 24 << 20
+	a := NewAllocator(HostMemory, limit)
+	a.pressure.collect = func() {}
+	live := map[*Buffer]byte{}
+	bytes, refused, discarded := int64(0), 0, 0
+	for step := range 4000 {
+		if r.IntN(100) < 60 {
+			n := (slabMost/pageBytes + 1 + r.Int64N(200)) * pageBytes // at most 1.6 MiB
+			if r.IntN(20) == 0 {
+				n += 6 << 20
+			}
+			b, err := a.Alloc(n)
+			if (err == nil) != (bytes+n <= limit) || err != nil && !errors.Is(err, ErrOutOfMemory) {
+				t.Fatalf("step %d: %d bytes with %d of %d in use: %v", step, n, bytes, limit, err)
+			}
+			if err != nil {
+				refused++
+				continue
+			}
+			checkNew(t, b, n, live)
+			mark := byte(r.Uint32())
+			fill(b, mark)
+			live[b] = mark
+			bytes += n
+		} else {
+			for b, mark := range live { // a random one
+				checkFill(t, b, mark)
+				bytes -= b.at.size()
+				delete(live, b)
+				a.Free(b)
+				break
+			}
+		}
+		if a.heap.discarded > 0 {
+			discarded++
+		}
+		if s := a.Stats(); s.Live != bytes || s.Live+s.Cached > limit {
+			t.Fatalf("step %d: %+v, want %d bytes live", step, s, bytes)
+		}
+		checkHeap(t, a)
+	}
+	if refused == 0 || discarded == 0 {
+		t.Errorf("%d requests refused, after %d steps pages were given back", refused, discarded)
+	}
+	for b, mark := range live {
+		checkFill(t, b, mark)
+		a.Free(b)
+	}
+	a.Trim()
+	if s := a.Stats(); s.Live != 0 || s.Cached != 0 || a.heap.mapped != 0 {
+		t.Errorf("after all was put back: %+v", s)
+	}
+}
+
+// mapped returns host memory until the end of the test.
+func mapped(t *testing.T, bytes int64) Region {
+	r, err := HostMemory.Map(bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { HostMemory.Unmap(r) })
+	return r
 }
 
 func TestAllocatorSourceFails(t *testing.T) {
