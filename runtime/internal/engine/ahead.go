@@ -8,6 +8,9 @@ import "github.com/asyncgen/asyncgen/device"
 // may take only as much memory as minAhead or a part of what is live. Likewise a device with a queue
 // gets only as many operations as keep it busy, if they take more than that (queue.pace).
 //
+// What a waiter needs has no such bound, since the program is blocked. But once it has taken much of the free memory,
+// the waiter executes what comes before, too: there may be results that only operations it has passed over still use.
+//
 // While the first unfinished one waits for another process, those behind it may take more. A backward pass goes on
 // while its first gradients travel, and every gradient is memory.
 
@@ -45,6 +48,15 @@ func (st *stream) isMuch(bytes, part int64) bool {
 	}
 	m := device.MemoryOf(st.backend)
 	return m == nil || bytes > m.Live()/part
+}
+
+// isCrowded reports whether what operations have taken ahead of their turn is much of what is still free.
+func (f *flow) isCrowded() bool {
+	if f.early <= minAhead || f.st.backend == nil {
+		return false
+	}
+	m := device.MemoryOf(f.st.backend)
+	return m != nil && f.early > (m.Limit()-m.Live())/freePart
 }
 
 // taken returns how many more bytes are in use once r has run; for a Release it is negative.

@@ -238,8 +238,8 @@ func (f *flow) next(w *waiter) ref {
 	return x
 }
 
-// needed returns an operation that is ready and that w needs. 0: there is none among the first few
-// that have not finished.
+// needed returns an operation that is ready and that w needs, or where memory is crowded one before that. 0: there
+// is none among the first few that have not finished.
 func (f *flow) needed(w *waiter) ref {
 	if w.goal.all {
 		if x := f.startable(); x != 0 && f.seqOf(x) <= w.goal.seq {
@@ -250,6 +250,9 @@ func (f *flow) needed(w *waiter) ref {
 	f.skipFinished(w)
 	for _, seq := range w.need[w.pos:min(len(w.need), w.pos+enough)] {
 		if seq >= f.head && f.st.seq(seq).state == ready {
+			if f.isCrowded() {
+				return f.first
+			}
 			return f.st.ref(seq)
 		}
 	}
