@@ -386,10 +386,8 @@ func maySend(v *types.Var) bool {
 // far as this package shows: by go, sync.WaitGroup.Go or an errgroup. Depth bounds how many callers up
 // it looks; callers pass 0.
 func (pkg *Package) IsSpawned(f *Func, depth int) bool {
-	if f.ArgOf != nil {
-		if c := pkg.Calls[f.ArgOf]; c != nil && (IsGo(c) || syntax.StartsGoroutine(c.Callee)) {
-			return true
-		}
+	if f.isGoroutine() {
+		return true
 	}
 	if f.Parent != nil && pkg.IsSpawned(f.Parent, depth) {
 		return true
@@ -404,6 +402,12 @@ func (pkg *Package) IsSpawned(f *Func, depth int) bool {
 		}
 	}
 	return false
+}
+
+// isGoroutine reports whether f is a literal that a go statement or a method of a group starts.
+func (f *Func) isGoroutine() bool {
+	c := f.Package.Calls[f.ArgOf]
+	return c != nil && (IsGo(c) || syntax.StartsGoroutine(c.Callee))
 }
 
 // builtin returns the origin of the list that append returns. Other built-ins return no tensors.

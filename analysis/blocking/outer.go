@@ -63,15 +63,36 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			cb := d.Callback(0) // the loop of the iterator is l itself
 			return cb == nil && d.Summary().Trains || cb != nil && cb.Slow
 		}
-		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(d) || repeats(pkg, d, l) || goesOver(pkg, d, l) || pkg.IsBlock(d, l) || d.fits() || fitsApart(pkg, d, l)) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
+		return d != c && d.Expr != l.Func.ArgOf && (d.Summary().Trains || trainsBeside(pkg, d, l) || repeats(pkg, d, l) || goesOver(pkg, d, l) || pkg.IsBlock(d, l) || d.fits() || fitsApart(pkg, d, l)) && pkg.GuardOf(d.In, d.Expr.Pos(), l) != Rarely
 	})
 }
 
-// trainsBeside reports whether d calls a function of the package that starts goroutines which train, and waits for
-// them.
-func trainsBeside(d *Call) bool {
-	return d.Target != nil && !d.Away && d.Target.Contains(func(e *Call) bool { return e.Summary().Trains }) &&
-		d.Target.Contains(func(e *Call) bool { return syntax.IsFullName(e.Callee, "(*sync.WaitGroup).Wait") })
+// trainsBeside reports whether d waits for goroutines that train: for those that it starts itself, as a function of the
+// package, or for a group of those that l starts.
+//
+//	for i, c := range clients {
+//		wg.Go(func() { updates[i] = c.Train() })
+//	}
+//	wg.Wait()
+func trainsBeside(pkg *Package, d *Call, l *Loop) bool {
+	if d.Away {
+		return false
+	}
+	trains := func(e *Call) bool { return e.Summary().Trains }
+	if waitsForGroup(d) {
+		for f := range l.Func.Tree() {
+			if f.Lit != nil && f.Parent != nil && pkg.Contains(l, f.Parent, f.Lit.Pos()) && f.isGoroutine() && f.Contains(trains) {
+				return true
+			}
+		}
+		return false
+	}
+	return d.Target != nil && d.Target.Contains(trains) && d.Target.Contains(waitsForGroup)
+}
+
+// waitsForGroup recognises calls that wait for a group of goroutines.
+func waitsForGroup(c *Call) bool {
+	return syntax.IsFullName(c.Callee, "(*sync.WaitGroup).Wait") || syntax.IsFullName(c.Callee, "(*golang.org/x/sync/errgroup.Group).Wait")
 }
 
 // fits reports whether d calls a function that nobody knows and that, by its name, trains from the beginning to
@@ -369,7 +390,7 @@ func isIteration(pkg *Package, m, l *Loop) bool {
 }
 
 // iterationsName matches the names of numbers of steps that an iterative method takes.
-var iterationsName = regexp.MustCompile(`(?i)(^|num|max|inner)_?(iters?|iterations|sweeps)$`)
+var iterationsName = regexp.MustCompile(`(?i)(^|num|max|inner)_?(iters?|iterations|sweeps|rounds|steps)$`)
 
 // advances reports whether d, in m, calls a method that computes a field with a tensor from itself. What
 // has the field is the same in all iterations.

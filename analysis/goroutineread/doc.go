@@ -33,8 +33,8 @@
 //	values := tensor.Stack(0, losses...).Float32s()
 //
 // Silent: loops over at most four things; groups with a limit; goroutines that
-// read in or after a loop of their own, as workers do; reads under a condition
-// that holds rarely.
+// read in or after a loop of their own, as workers do, or that are each given
+// their part of the data, by a division; reads under a condition that holds rarely.
 //
 // Missed: function values; tensors from channels.
 //

@@ -34,6 +34,9 @@ func check(p *lint.Pass) {
 			})
 			continue
 		}
+		if isOverWorkers(p.Package, g.Loop) {
+			continue
+		}
 		severity, at := lint.Info, g.Call.Expr
 		if g.Prints || onlyWaits(p.Package, g) {
 			severity, at = lint.Warning, g.Read

@@ -16,6 +16,26 @@ func principal(cov *tensor.Tensor, n, iters int) (variances []float64) {
 	return variances
 }
 
+// What the steps are called differs.
+func lastOf(cov *tensor.Tensor, n, maxRounds, steps int) (variances []float64) {
+	for range n {
+		v := tensor.Randn(8)
+		for range maxRounds {
+			v = cov.MatMul(v).Sub(v)
+		}
+		variances = append(variances, v.Norm().Item())
+		cov = cov.Sub(v.Mul(v))
+	}
+	for range n {
+		x := tensor.Randn(8)
+		for s := 0; s < steps; s++ {
+			x = x.Sub(cov.MatMul(x))
+		}
+		variances = append(variances, x.Norm().Item())
+	}
+	return variances
+}
+
 func restartsOf(a *tensor.Tensor, n int) (least float64) {
 	for range n {
 		x := tensor.Randn(8)

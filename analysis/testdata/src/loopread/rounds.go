@@ -96,6 +96,32 @@ func (c *club) run(xs []*tensor.Tensor, rounds int) (sum float64) {
 	return sum
 }
 
+// The group of a round may be started, and waited for, in the loop itself.
+func (c *club) runHere(xs []*tensor.Tensor, rounds int) (sum float64) {
+	for range rounds {
+		var wg sync.WaitGroup
+		for _, m := range c.members {
+			wg.Go(func() { m.train(xs) })
+		}
+		wg.Wait()
+		sum += tensor.Stack(0, c.members[0].loss, c.members[1].loss).Mean().Item()
+	}
+	return sum
+}
+
+// A group that trains for nothing but a step at a time makes no round of them.
+func (c *club) runSteps(xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		var wg sync.WaitGroup
+		for _, m := range c.members {
+			wg.Go(func() { m.opt.Minimize(m.p.Value().Mul(x).Mean()) })
+		}
+		wg.Wait()
+		sum += c.members[0].p.Value().Mul(x).Mean().Item() // want `AT001`
+	}
+	return sum
+}
+
 func halving(ms []*member, train func(m *member, n int) *tensor.Tensor) *member {
 	for n := 100; len(ms) > 1; n *= 2 {
 		losses := make([]*tensor.Tensor, len(ms))
