@@ -84,13 +84,17 @@ func printerOf(fn *types.Func) (Printer, bool) {
 }
 
 // Printer says which arguments the callee formats: by its name or, for a user's function, by its
-// summary. Calls that log for debugging format none, as that is off by default.
+// summary. Calls that log for debugging format none, as that is off by default. A method LogValue is only called by a
+// logger, so the attributes that it wraps count as formatted there.
 func (c *Call) Printer() (Printer, bool) {
 	if p, ok := printerOf(c.Callee); ok {
 		return p, !c.isDebugLog()
 	}
 	if p := c.Summary().Prints; p != nil {
 		return *p, true
+	}
+	if f := c.In.Owner(); isAttr(c.Callee) && f.Name == "LogValue" && f.Sig.Recv() != nil {
+		return Printer{First: 0, Format: -1}, true // the logger that asks for it does
 	}
 	return c.logger()
 }

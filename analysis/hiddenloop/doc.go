@@ -32,7 +32,8 @@
 //     says that it is called after each step or batch, like OnStep, and with a function literal that is
 //     converted to a type with such a method, or takes a tensor and is given to a function with such
 //     a name.
-//   - A method adds what it reads to a field, like a meter, and nobody in its package calls it.
+//   - A method adds what it reads to a field, or keeps the largest or smallest value there, like a meter, and
+//     nobody in its package calls it.
 //   - A function takes one step of training and prints the loss, or adds it to a field.
 //   - The method is Forward of a module.
 //
@@ -57,8 +58,8 @@
 //	}
 //
 // Silent: what AT001 is silent about; literals that are called once, on another goroutine, or by
-// functions of which nothing is known; methods of meters that keep the best value, return what they
-// read, read before they lock a mutex, or have a name that speaks of epochs and reports.
+// functions of which nothing is known; methods of meters that do something else when a value is the best,
+// return what they read, read before they lock a mutex, or have a name that speaks of epochs and reports.
 //
 // Missed: iterators of a type that doesn't show that they are functions.
 //

@@ -332,8 +332,9 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 			s.Uses |= p.Use
 			_, isReturn := p.Cur.Parent().Node().(*ast.ReturnStmt)
 			returned = returned || isReturn
-			gathered = gathered || isGathered(pkg, p)
-			compared = compared || isCondition(p)
+			extreme := isExtreme(pkg, p)
+			gathered = gathered || extreme || isGathered(pkg, p)
+			compared = compared || !extreme && isCondition(p)
 		}
 		switch {
 		case l.Why == blocking.Layered && s.Uses != 0,
@@ -407,6 +408,29 @@ func isCondition(p Place) bool {
 	for cur := range p.Cur.Enclosing((*ast.IfStmt)(nil)) {
 		n := cur.Node().(*ast.IfStmt)
 		return n.Cond.Pos() <= p.Pos && p.Pos < n.Cond.End()
+	}
+	return false
+}
+
+// isExtreme reports whether an if statement asks for the value at p only to keep the largest or the smallest one in a
+// field, as max and min do.
+//
+//	if v := t.Item(); v > p.max {
+//		p.max = v
+//	}
+func isExtreme(pkg *blocking.Package, p Place) bool {
+	for cur := range p.Cur.Enclosing((*ast.IfStmt)(nil)) {
+		n := cur.Node().(*ast.IfStmt)
+		cond, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
+		if !ok || p.Pos < cond.Pos() || cond.End() <= p.Pos || n.Else != nil || len(n.Body.List) != 1 || p.Use != Kept {
+			return false
+		}
+		assign, ok := n.Body.List[0].(*ast.AssignStmt)
+		if !ok || assign.Tok != token.ASSIGN || len(assign.Lhs) != 1 {
+			return false
+		}
+		v := pkg.Variable(assign.Lhs[0])
+		return v != nil && v.IsField() && pkg.Mentions(cond, v) && syntax.IsNumeric(v.Type())
 	}
 	return false
 }

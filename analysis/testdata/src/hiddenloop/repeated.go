@@ -160,6 +160,29 @@ func (m *Meter) Best(loss *tensor.Tensor) {
 	}
 }
 
+func (m *Meter) Peak(loss *tensor.Tensor) {
+	if v := loss.Item(); v > m.best { // want `hidden loop: loss.Item\(\) waits for the device each time`
+		m.best = v
+	}
+}
+
+func (m *Meter) Improve(loss *tensor.Tensor) bool {
+	v := loss.Item() // silent: who calls it is told
+	if v < m.best {
+		m.best = v
+		return true
+	}
+	return false
+}
+
+func (m *Meter) Patience(loss *tensor.Tensor) {
+	if v := loss.Item(); v < m.best { // silent: it counts how often it didn't get better
+		m.best = v
+	} else {
+		m.n++
+	}
+}
+
 func (m *Meter) EndEpoch(loss *tensor.Tensor)          { m.sum += loss.Item() } // silent: once per epoch
 func (m *Meter) Lazy(loss *tensor.Tensor)              { m.all = append(m.all, loss.Detach()) }
 func (m *Meter) Sum() float64                          { m.sum += tensor.Stack(0, m.all...).Sum().Item(); return m.sum } // silent: what has been kept

@@ -129,3 +129,28 @@ func (t *trainer) train(data []Batch, l *slogged, n *titled) {
 		slog.Info("step", "state", l, "name", n) // want `slog.Info waits for l in each iteration`
 	}
 }
+
+// The attributes of a LogValue are formatted by the logger that asks for them.
+
+type parts struct{ content, style *tensor.Tensor }
+
+func (p parts) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("content", p.content), slog.Any("style", p.style))
+}
+
+type cell struct{ x *tensor.Tensor }
+
+func (c cell) LogValue() slog.Value { return slog.AnyValue(c.x) }
+
+type shapedCell struct{ x *tensor.Tensor }
+
+func (c shapedCell) LogValue() slog.Value { return slog.GroupValue(slog.Any("shape", c.x.Dim(0))) }
+
+func attributes(data []Batch, l *slog.Logger) {
+	for i, b := range data {
+		l.Info("step", "n", i, "parts", parts{step(b), step(b)}) // want `l.Info waits for parts`
+		slog.Warn("step", slog.Any("cell", cell{step(b)}))       // want `slog.Warn waits for cell`
+		l.Info("step", "shape", shapedCell{step(b)})
+		l.Debug("step", "parts", parts{step(b), step(b)})
+	}
+}
