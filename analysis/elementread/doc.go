@@ -27,9 +27,9 @@
 //	}
 //
 // Silent: loops over at most four things; indices that a function looks up, which may be few;
-// tensors made of host data, also in fields, since the program has their elements anyway; reads
-// under a condition that holds rarely; prints in loops that wait for input, as somebody looks at
-// each.
+// tensors made of host data, also in fields, in loops that enqueue nothing, since the program has their
+// elements anyway; reads under a condition that holds rarely; prints in loops that wait for input, as
+// somebody looks at each.
 //
 // Missed: tensors in elements of slices; fields and package variables, if the loop calls an unknown
 // function, which may assign them. No such function assigns an unexported field that only those functions

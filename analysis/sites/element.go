@@ -152,7 +152,7 @@ func partByCallee(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (e 
 			of = view.Operand(tensorapi.Recv)[0]
 		}
 		of = settledIn(pkg, c, of, l)
-		if of == nil || isHostMade(pkg, of) {
+		if of == nil || isAtHand(pkg, of, l) {
 			continue
 		}
 		var given []ast.Expr
@@ -248,7 +248,7 @@ func settledView(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (tensor as
 		counted = counted || more
 		e = view.Operand(tensorapi.Recv)[0]
 	}
-	if !isSettledTensor(pkg, e, l) || isHostMade(pkg, e) {
+	if !isSettledTensor(pkg, e, l) || isAtHand(pkg, e, l) {
 		return nil, false
 	}
 	return e, counted
@@ -272,7 +272,7 @@ func PartedBy(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, by ...string)
 	if c == nil || !slices.ContainsFunc(by, func(name string) bool { return c.IsFunc("Tensor." + name) }) {
 		return nil
 	}
-	if whole := c.Operand(tensorapi.Recv)[0]; !isHostMade(pkg, whole) {
+	if whole := c.Operand(tensorapi.Recv)[0]; !isAtHand(pkg, whole, l) {
 		return whole
 	}
 	return nil
@@ -544,7 +544,13 @@ func isSettled(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return true
 }
 
-// isHostMade reports whether e is made of host data: reading it is a copy, and no wait.
+// isAtHand reports whether e is made of host data, and l enqueues nothing: to read an element is a copy, behind which no
+// work has to wait. In a loop that keeps the device busy it is a round trip.
+func isAtHand(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	return isHostMade(pkg, e) && !pkg.Any(l, (*blocking.Call).Enqueues)
+}
+
+// isHostMade reports whether e is made of host data.
 func isHostMade(pkg *blocking.Package, e ast.Expr) bool {
 	if v := pkg.Variable(e); v != nil && pkg.Local(e) == nil {
 		return len(pkg.Defs[v]) > 0 && !slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool { return d.Kind != blocking.DefValue || !isHostMade(pkg, d.Value) })

@@ -85,3 +85,26 @@ func followed(next *tensor.Tensor, n int) (list []int64) {
 	}
 	return list
 }
+
+// A table that the host has made. While the device is busy an element of it is a round trip.
+
+type schedule struct {
+	rates []float64
+	table *tensor.Tensor
+}
+
+func newSchedule(rates []float32) *schedule {
+	s := &schedule{rates: make([]float64, len(rates))}
+	s.table = tensor.From(rates)
+	return s
+}
+
+func (s *schedule) sample(x *tensor.Tensor, f func(*tensor.Tensor, int) *tensor.Tensor) *tensor.Tensor {
+	for t := len(s.rates) - 1; t >= 0; t-- {
+		x = x.Sub(f(x, t)).MulScalar(s.table.At(t)) // want `reads one part of s.table`
+	}
+	for t := range s.rates {
+		s.rates[t] = s.table.At(t) // nobody waits
+	}
+	return x
+}
