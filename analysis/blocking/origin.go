@@ -40,7 +40,8 @@ type tracer struct {
 	fn   *Func               // the function whose operands the origin names, if there is no loop
 	seen map[*types.Var]bool // the variables that were asked about; a second time adds nothing
 
-	inputs bool // whether what the loop receives from a channel counts as pending
+	inputs bool  // whether what the loop receives from a channel counts as pending
+	within *Loop // without a loop: parameters stand for what calls pass that this one leads to
 }
 
 // OriginOf says where the tensors that e stands for come from: from operations that may not be finished, or from
@@ -151,7 +152,7 @@ func (t *tracer) variable(v *types.Var) Origin {
 		case shared && t.CalledFrom(t.loop, d.In):
 			// A function that the loop calls assigns it. That function's text is not in the loop, so a tracer
 			// without a loop has to say what the value is.
-			outside := tracer{Package: t.Package, seen: maps.Clone(t.seen)}
+			outside := tracer{Package: t.Package, seen: maps.Clone(t.seen), within: t.loop}
 			o.Pending = o.Pending || outside.expr(d.Value, d.Index, d.In).Pending
 		}
 	}
@@ -268,7 +269,18 @@ func (t *tracer) operand(c *Call, op int) Origin {
 // literal, as its summary says.
 //
 //	each(batches, func(b batch) { use(b.x) }) // b comes from batches
+//
+// A parameter of a declared function, as of one that sets a field, comes from the calls in the loop that t is within.
 func (t *tracer) parameter(p Param) Origin {
+	if p.Of.Lit == nil && t.within != nil {
+		var o Origin
+		for _, c := range t.callers()[p.Of] {
+			if t.Contains(t.within, c.In, c.Expr.Pos()) || t.CalledFrom(t.within, c.In) {
+				o = o.union(t.operand(c, p.Operand))
+			}
+		}
+		return o
+	}
 	if p.Of.Lit == nil || p.Of.ArgOf == nil || p.Of.ArgNo < 0 {
 		return Origin{}
 	}

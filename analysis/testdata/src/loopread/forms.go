@@ -62,7 +62,7 @@ func origins(data []Batch, n *named, any map[string]any) (total float64) {
 		m := map[string]*tensor.Tensor{"loss": step(b)}
 		total += m["loss"].Item() // want `only kept`
 		n.update(b)
-		total += n.latest.Item() // n.set is given something, who knows what
+		total += n.latest.Item() // want `only kept`
 		publish(b)
 		total += latest.Item() // want `only kept`
 		t := any["loss"].(*tensor.Tensor)
