@@ -83,9 +83,12 @@
 // Some loops can't run far ahead anyway. Their findings are of severity info, shown with
 // -severity=info. Such a loop
 //
-//   - waits for input or the network, or answers a client on a channel that came with the question;
+//   - waits for input or the network, or answers a client on a channel that came with the question. It is a
+//     warning where the input is a file or an io.Reader, the loop shows nothing meanwhile, and the value is
+//     only kept or ends all in an error: nobody waits for it;
 //   - does nothing but read what it receives and pass the value on;
-//   - takes data from a channel, and sends each result on or gives it to a function;
+//   - takes data from a channel, and sends each result on or gives it to a function. Data that the function
+//     itself sends, from a list to its workers, is no such input;
 //   - gives each value to a channel or a function before it makes the next tensor of it, as a text is
 //     generated word by word; or shows the word at once, on the terminal, to an io.Writer that the caller
 //     gives or by Flush of a buffer, also if a function makes a text of it;

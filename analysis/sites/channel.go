@@ -8,6 +8,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"golang.org/x/tools/go/ast/inspector"
 )
 
 // What loops take from channels, and values that answer it.
@@ -64,11 +65,12 @@ func isSent(p Place) bool {
 	return false
 }
 
-// TakesData reports whether l receives what holds no tensors, and is no signal.
+// TakesData reports whether l receives what holds no tensors, and is no signal. What its function sends itself, as from
+// a list to workers, doesn't count: it has all of it.
 func TakesData(pkg *blocking.Package, l *blocking.Loop) bool {
 	isData := func(ch ast.Expr) bool {
 		t, ok := pkg.Info.TypeOf(ch).Underlying().(*types.Chan)
-		if !ok {
+		if !ok || isDealtOut(pkg, ch, l) {
 			return false
 		}
 		s, isStruct := t.Elem().Underlying().(*types.Struct)
@@ -78,6 +80,56 @@ func TakesData(pkg *blocking.Package, l *blocking.Loop) bool {
 		return isData(s.X)
 	}
 	return slices.ContainsFunc(ReceivesOf(pkg, l), func(e *ast.UnaryExpr) bool { return isData(e.X) })
+}
+
+// isDealtOut reports whether the channel ch is made by l's function, which sends to it in loops over lists or numbers and
+// gives it to nobody. Literals belong to the function.
+//
+//	for _, d := range docs {
+//		jobs <- d
+//	}
+func isDealtOut(pkg *blocking.Package, ch ast.Expr, l *blocking.Loop) bool {
+	v := pkg.Local(ch)
+	d := pkg.Defs[v]
+	if v == nil || pkg.Params[v].Of != nil || len(d) != 1 || syntax.AsCall(syntax.OrNil(d[0].Value)) == nil {
+		return false
+	}
+	if call := syntax.AsCall(d[0].Value); !syntax.IsBuiltin(pkg.Info, call, "make") {
+		return false
+	}
+	sent := false
+	for use := range pkg.UsesOf(v, l.Func.Outermost()) {
+		switch n := use.Parent().Node().(type) {
+		case *ast.SendStmt:
+			if n.Chan != use.Node() || !isOverList(pkg, use) {
+				return false
+			}
+			sent = true
+		case *ast.CallExpr:
+			if !pkg.Info.Types[n.Fun].IsBuiltin() {
+				return false // others may send
+			}
+		case *ast.RangeStmt, *ast.UnaryExpr, *ast.AssignStmt:
+		default:
+			return false
+		}
+	}
+	return sent
+}
+
+// isOverList reports whether the innermost loop around cur goes over a list or numbers, and waits for nobody.
+func isOverList(pkg *blocking.Package, cur inspector.Cursor) bool {
+	for l := range pkg.LoopsAround(pkg.FuncAt(cur), cur.Node().Pos()) {
+		switch s := l.Stmt.(type) {
+		case *ast.RangeStmt:
+			t := typeOf(pkg, s.X)
+			return !syntax.IsChan(t) && !syntax.IsFunc(t) && !pkg.Any(l, IsOutside)
+		case *ast.ForStmt:
+			return s.Post != nil && !pkg.Any(l, IsOutside) && len(ReceivesOf(pkg, l)) == 0
+		}
+		return false
+	}
+	return false
 }
 
 // takesInput reports whether l receives tensors for which others have enqueued the work.

@@ -43,6 +43,43 @@ func IsOutside(c *blocking.Call) bool {
 	return c.Dynamic && isReader(fn)
 }
 
+// readsFiles reports whether all that l waits for outside of the process are files, or streams of which it doesn't know
+// more, and l shows nothing to anybody meanwhile. Who has written them doesn't wait for an answer to each part.
+func readsFiles(pkg *blocking.Package, l *blocking.Loop) bool {
+	for cur := range l.Func.Outermost().Cur.Preorder((*ast.SelectorExpr)(nil)) {
+		if types.ExprString(cur.Node().(*ast.SelectorExpr)) == "os.Stdin" {
+			return false
+		}
+	}
+	return !pkg.Any(l, func(c *blocking.Call) bool {
+		if showsAtOnce(c) {
+			return true
+		}
+		if !IsOutside(c) {
+			return false
+		}
+		switch c.Callee.Pkg().Path() {
+		case "net", "net/http", "os/exec", "time":
+			return true
+		case "fmt":
+			return !strings.HasPrefix(c.Callee.Name(), "Fscan") // from the terminal
+		}
+		return c.Dynamic
+	})
+}
+
+// isShared reports whether the value at p replaces that of a field, where others may look at it at any time.
+func isShared(pkg *blocking.Package, p Place) bool {
+	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.FuncLit)(nil)) {
+		n, ok := cur.Node().(*ast.AssignStmt)
+		return ok && n.Tok == token.ASSIGN && !isGathered(pkg, p) && slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool {
+			v := pkg.Variable(e)
+			return v != nil && v.IsField()
+		})
+	}
+	return false
+}
+
 // isReader recognises the method of an interface that fills a list of numbers, like that of io.Reader: samples of a
 // microphone, frames of a camera.
 //

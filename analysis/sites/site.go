@@ -3,6 +3,7 @@ package sites
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
@@ -102,18 +103,20 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		s := &Site{
 			Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c,
 			Name:    pkg.CallName(c, w),
-			Outside: pkg.Any(l, IsOutside) || pkg.Any(l, func(d *blocking.Call) bool { return takesRequests(pkg, d) }) || streams(pkg, l) || convertsFiles(pkg, l) || IsAllowed(c) || conversing.MatchString(c.In.Outermost().Name),
+			Outside: pkg.Any(l, func(d *blocking.Call) bool { return takesRequests(pkg, d) }) || streams(pkg, l) || convertsFiles(pkg, l) || IsAllowed(c) || conversing.MatchString(c.In.Outermost().Name),
 			Timed:   c.In.Outermost().Contains(blocking.TellsTime),
 		}
 		if w.Kind == blocking.WaitPrint {
 			s.Uses = Printed
 			s.Outside = s.Outside || isTableLine(pkg, c, l)
 		}
+		kept := false
 		if w.Via != nil {
 			s.Chain = w.Via.Chain
 			s.Callee = pkg.CallName(c, w)
 		}
 		if why != "" {
+			s.Outside = s.Outside || pkg.Any(l, IsOutside)
 			s.Name, s.Why, s.pat = blocking.CalleeName(c), why, func() Pattern { return Reading }
 			return s
 		}
@@ -121,6 +124,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			s.Alarms = true
 			searches, decides := true, false
 			places := Uses(pkg, c, l)
+			kept = len(places) > 0 && !slices.ContainsFunc(places, func(p Place) bool { return !p.Alarm && (p.Use != Kept || isShared(pkg, p)) })
 			s.Outside = s.Outside || answersInput(pkg, places, l) || isTable(pkg, places, l)
 			for _, p := range places {
 				decides = decides || p.Use == Decides
@@ -139,6 +143,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			}
 			s.Outside = s.Outside || decides && (searches || !s.Alarms && isCascade(pkg, l)) || s.Uses == Passed && takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
 		}
+		s.Outside = s.Outside || pkg.Any(l, IsOutside) && !(kept && readsFiles(pkg, l))
 		if s.Uses&Computes == 0 && (pkg.Any(l, func(d *blocking.Call) bool { return d != c && plays(pkg, d, 0) }) || actsWithin(pkg, l, c)) {
 			continue
 		}
