@@ -10,7 +10,8 @@ import (
 )
 
 // Some methods may read or not, and only callers know. Two kinds of functions call such methods:
-// generic ones, on a value of a type parameter, and functions with a parameter of an interface type.
+// generic ones, on a value of a type parameter, and functions with a parameter of an interface type. So do functions
+// with a parameter that returns such a value.
 //
 //	func mean[T interface{ Item() float64 }](list []T) float64 { … } // waits if T is a tensor
 //
@@ -61,7 +62,13 @@ func addMethod(pkg *Package, s *Summary, g *Func, c *Call) {
 		}
 	}
 	if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok && c.Dynamic && c.Callee != nil {
-		add(sel.X, c.Callee.Name(), nil)
+		of := sel.X
+		if made := syntax.AsCall(pkg.OnlyValue(of)); made != nil {
+			if _, ok := pkg.FuncParam(g.Owner(), made.Fun); ok {
+				of = made.Fun // what the operand returns: f(x).Item()
+			}
+		}
+		add(of, c.Callee.Name(), nil)
 	}
 	for i := range c.Summary().Methods {
 		m := &c.Summary().Methods[i]
@@ -72,7 +79,7 @@ func addMethod(pkg *Package, s *Summary, g *Func, c *Call) {
 }
 
 // isOpen reports whether only callers know the methods of a value of type t: it is a type parameter, an
-// interface with methods other than error, or a list of these.
+// interface with methods other than error, a list of these, or a function that returns one.
 func isOpen(t types.Type) bool {
 	if t == nil {
 		return false
@@ -84,8 +91,20 @@ func isOpen(t types.Type) bool {
 	if it, ok := t.Underlying().(*types.Interface); ok {
 		return it.NumMethods() > 0 && !syntax.IsError(t)
 	}
+	if result := resultType(t); result != nil {
+		return isOpen(result)
+	}
 	elem := syntax.ElementType(t)
 	return elem != nil && isOpen(elem)
+}
+
+// resultType returns the type of the only result of a function type, or nil.
+func resultType(t types.Type) types.Type {
+	sig, ok := t.Underlying().(*types.Signature)
+	if !ok || sig.Results().Len() != 1 {
+		return nil
+	}
+	return sig.Results().At(0).Type()
 }
 
 // isAny reports whether t is an interface without methods.
@@ -110,19 +129,38 @@ func methodWaits(pkg *Package, c *Call) []CallWait {
 	for i := range c.Summary().Methods {
 		m := &c.Summary().Methods[i]
 		for _, e := range c.Operand(m.Operand) {
-			if chain, ok := readsBy(pkg, pkg.Info.TypeOf(e), m.Name); ok {
-				via := m.Wait
-				via.Chain = append(slices.Clone(m.Chain), chain...)
-				list = append(list, CallWait{Kind: WaitCallee, Operand: e, Via: &via, Open: true})
+			chain, ok := readsBy(pkg, pkg.Info.TypeOf(e), m.Name)
+			if !ok {
+				continue
 			}
+			via := m.Wait
+			via.Chain = append(slices.Clone(m.Chain), chain...)
+			w := CallWait{Kind: WaitCallee, Operand: e, Via: &via, Open: true}
+			if syntax.IsFunc(pkg.Info.TypeOf(e)) {
+				// It waits for what the function returns, which is pending if the function has enqueued it.
+				if !mayEnqueue(pkg, e) {
+					continue
+				}
+				w.Operand = nil
+			}
+			list = append(list, w)
 		}
 	}
 	return list
 }
 
+// mayEnqueue reports whether the function e enqueues work, or isn't known.
+func mayEnqueue(pkg *Package, e ast.Expr) bool {
+	v := pkg.FuncValue(e, 0)
+	if !v.IsKnown() {
+		v = methodValue(pkg, e)
+	}
+	return !v.IsKnown() || v.Summary().Enqueues || v.Fn != nil && v.Fn.Contains((*Call).Enqueues)
+}
+
 // readsBy reports whether the method called name reads its receiver, once and in every call, for a
-// receiver of type t or for an element of a list of type t. If it is a user's method, the links lead
-// from it to the read.
+// receiver of type t, for an element of a list of type t, or for what a function of type t returns. If it is a user's
+// method, the links lead from it to the read.
 func readsBy(pkg *Package, t types.Type, name string) ([]Link, bool) {
 	if t == nil || isOpen(t) {
 		return nil, false
@@ -131,6 +169,9 @@ func readsBy(pkg *Package, t types.Type, name string) ([]Link, bool) {
 	fn, ok := obj.(*types.Func)
 	if !ok {
 		elem := syntax.ElementType(t)
+		if result := resultType(t); result != nil {
+			elem = result
+		}
 		if elem == nil {
 			return nil, false
 		}

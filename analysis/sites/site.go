@@ -2,6 +2,7 @@ package sites
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 
@@ -64,7 +65,7 @@ func (s *Site) Severity() lint.Severity {
 }
 
 // looped returns c as a site, or nil. Its callee calls, in a loop, a function that c passes, and this
-// function waits for work that the two enqueue.
+// function waits for work that the two enqueue, or the callee waits for what the function returns.
 func looped(pkg *blocking.Package, c *blocking.Call) *Site {
 	for i := range c.FuncArgs {
 		arg := &c.FuncArgs[i]
@@ -78,15 +79,25 @@ func looped(pkg *blocking.Package, c *blocking.Call) *Site {
 				continue
 			}
 			name := types.ExprString(arg.Expr)
-			return &Site{
-				Call: c.Expr, Cur: c.Cur, Kind: blocking.WaitCallee, Name: name, Callee: name, Chain: w.Chain, In: c.In, At: c,
-				Loop:  &blocking.Loop{Pos: arg.Expr.Pos(), Func: c.In, Handed: true},
-				Uses:  Passed,
-				Timed: c.In.Outermost().Contains(blocking.TellsTime),
-			}
+			return handedSite(c, arg.Expr.Pos(), name, w.Chain)
+		}
+	}
+	for _, w := range pkg.Waits(c) {
+		if w.Open && w.Operand == nil && w.Via.InLoop && !w.Via.Guarded {
+			return handedSite(c, c.Expr.Pos(), blocking.CalleeName(c), w.Via.Chain)
 		}
 	}
 	return nil
+}
+
+// handedSite returns the site of c, whose callee calls the function at pos in a loop and waits by way of chain.
+func handedSite(c *blocking.Call, pos token.Pos, name string, chain []blocking.Link) *Site {
+	return &Site{
+		Call: c.Expr, Cur: c.Cur, Kind: blocking.WaitCallee, Name: name, Callee: name, Chain: chain, In: c.In, At: c,
+		Loop:  &blocking.Loop{Pos: pos, Func: c.In, Handed: true},
+		Uses:  Passed,
+		Timed: c.In.Outermost().Contains(blocking.TellsTime),
+	}
 }
 
 // site returns the site that c is, or nil.

@@ -48,3 +48,42 @@ func notes(data []Batch, given valuer) (total float64) {
 	}
 	return total
 }
+
+// A function is given one whose results have a method that only callers know.
+
+func sumOf[E any, S valuer](list []E, f func(E) S) (total float64) {
+	for _, e := range list {
+		total += f(e).Item()
+	}
+	return total
+}
+
+func sumOfSums[E any, S valuer](lists [][]E, f func(E) S) (total float64) {
+	for _, list := range lists {
+		total += sumOf(list, f)
+	}
+	return total
+}
+
+func largest[E any](list []E, f func(E) valuer) (top float64) {
+	for _, e := range list {
+		v := f(e)
+		top = max(top, v.Item())
+	}
+	return top
+}
+
+func first[S valuer](f func() S) float64 { return f().Item() }
+
+func byFunctions(data []Batch, all [][]Batch, ns []number) (total float64) {
+	loss := func(b Batch) *tensor.Tensor { return batch.Loss(w, b) }
+	total += sumOf(data, loss)                                        // want `sumOf waits for the device in each iteration \(f\(e\).Item\(\) at generic.go:\d+\)`
+	total += sumOfSums(all, loss)                                     // want `sumOfSums waits for the device in each iteration`
+	total += sumOf(ns, func(n number) number { return n })            // a number
+	total += sumOf(data, func(b Batch) *tensor.Tensor { return b.X }) // there already
+	total += largest(ns, func(n number) valuer { return n })
+	for _, b := range data {
+		total += first(func() *tensor.Tensor { return batch.Loss(w, b) }) // want `AT010`
+	}
+	return total
+}
