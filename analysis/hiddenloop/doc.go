@@ -32,7 +32,7 @@
 //     says that it is called after each step or batch, like OnStep, and with a function literal that is
 //     converted to a type with such a method, or takes a tensor and is given to a function with such
 //     a name.
-//   - A method adds what it reads to a field, or keeps the largest or smallest value there, like a meter, and
+//   - A method adds what it reads to a field, or keeps the largest value or a count there, like a meter, and
 //     nobody in its package calls it.
 //   - A function takes one step of training and prints the loss, or adds it to a field.
 //   - The method is Forward of a module.

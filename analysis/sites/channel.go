@@ -70,7 +70,7 @@ func isSent(p Place) bool {
 func TakesData(pkg *blocking.Package, l *blocking.Loop) bool {
 	isData := func(ch ast.Expr) bool {
 		t, ok := pkg.Info.TypeOf(ch).Underlying().(*types.Chan)
-		if !ok || isDealtOut(pkg, ch, l) {
+		if !ok || isDealtOut(pkg, ch, l.Func.Outermost(), 0) {
 			return false
 		}
 		s, isStruct := t.Elem().Underlying().(*types.Struct)
@@ -82,15 +82,23 @@ func TakesData(pkg *blocking.Package, l *blocking.Loop) bool {
 	return slices.ContainsFunc(ReceivesOf(pkg, l), func(e *ast.UnaryExpr) bool { return isData(e.X) })
 }
 
-// isDealtOut reports whether the channel ch is made by l's function, which sends to it in loops over lists or numbers and
-// gives it to nobody. Literals belong to the function.
+// isDealtOut reports whether the channel ch is made by f, which sends to it in loops over lists or numbers, and gives it
+// to nobody who may send. Literals belong to the function. An unexported function is given such a channel if all its
+// callers pass one; depth bounds how many it looks through.
 //
 //	for _, d := range docs {
 //		jobs <- d
 //	}
-func isDealtOut(pkg *blocking.Package, ch ast.Expr, l *blocking.Loop) bool {
+func isDealtOut(pkg *blocking.Package, ch ast.Expr, f *blocking.Func, depth int) bool {
 	v := pkg.Local(ch)
 	d := pkg.Defs[v]
+	if p := pkg.Params[v]; v != nil && p.Of == f && len(d) == 0 {
+		callers := pkg.CallersOf(f)
+		return depth < 2 && !ast.IsExported(f.Name) && len(callers) > 0 && !slices.ContainsFunc(callers, func(c *blocking.Call) bool {
+			given := c.Operand(p.Operand)
+			return len(given) != 1 || !isDealtOut(pkg, given[0], c.In.Outermost(), depth+1)
+		})
+	}
 	if v == nil || pkg.Params[v].Of != nil || len(d) != 1 || syntax.AsCall(syntax.OrNil(d[0].Value)) == nil {
 		return false
 	}
@@ -98,7 +106,7 @@ func isDealtOut(pkg *blocking.Package, ch ast.Expr, l *blocking.Loop) bool {
 		return false
 	}
 	sent := false
-	for use := range pkg.UsesOf(v, l.Func.Outermost()) {
+	for use := range pkg.UsesOf(v, f) {
 		switch n := use.Parent().Node().(type) {
 		case *ast.SendStmt:
 			if n.Chan != use.Node() || !isOverList(pkg, use) {
@@ -106,15 +114,26 @@ func isDealtOut(pkg *blocking.Package, ch ast.Expr, l *blocking.Loop) bool {
 			}
 			sent = true
 		case *ast.CallExpr:
-			if !pkg.Info.Types[n.Fun].IsBuiltin() {
-				return false // others may send
+			if !pkg.Info.Types[n.Fun].IsBuiltin() && !onlyReceives(pkg, n, nodeOf(use)) {
+				return false
 			}
-		case *ast.RangeStmt, *ast.UnaryExpr, *ast.AssignStmt:
+		case *ast.RangeStmt, *ast.UnaryExpr, *ast.AssignStmt, *ast.ValueSpec:
 		default:
 			return false
 		}
 	}
 	return sent
+}
+
+// onlyReceives reports whether call is given the channel e by a type that only receives.
+func onlyReceives(pkg *blocking.Package, call *ast.CallExpr, e ast.Expr) bool {
+	sig, ok := typeOf(pkg, call.Fun).Underlying().(*types.Signature)
+	i := slices.Index(call.Args, e)
+	if !ok || i < 0 || i >= sig.Params().Len() {
+		return false
+	}
+	ch, ok := sig.Params().At(i).Type().Underlying().(*types.Chan)
+	return ok && ch.Dir() == types.RecvOnly
 }
 
 // isOverList reports whether the innermost loop around cur goes over a list or numbers, and waits for nobody.

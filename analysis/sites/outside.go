@@ -68,6 +68,34 @@ func readsFiles(pkg *blocking.Package, l *blocking.Loop) bool {
 	})
 }
 
+// isKept reports whether the host only keeps the value at p for later, keeps something because of it, or gives up.
+func isKept(pkg *blocking.Package, p Place) bool {
+	switch {
+	case p.Alarm:
+		return true
+	case p.Use == Kept:
+		return !isShared(pkg, p)
+	}
+	for cur := range p.Cur.Enclosing((*ast.IfStmt)(nil)) {
+		n := cur.Node().(*ast.IfStmt)
+		return p.Use == Passed && n.Cond.Pos() <= p.Pos && p.Pos < n.Cond.End() && onlyAssigns(n.Body) && onlyAssigns(n.Else)
+	}
+	return false
+}
+
+// onlyAssigns reports whether a branch of an if statement consists of assignments.
+func onlyAssigns(branch ast.Stmt) bool {
+	switch n := branch.(type) {
+	case nil, *ast.AssignStmt, *ast.IncDecStmt:
+		return true
+	case *ast.BlockStmt:
+		return n == nil || !slices.ContainsFunc(n.List, func(s ast.Stmt) bool { return !onlyAssigns(s) })
+	case *ast.IfStmt:
+		return n.Init == nil && onlyAssigns(n.Body) && onlyAssigns(n.Else)
+	}
+	return false
+}
+
 // isShared reports whether the value at p replaces that of a field, where others may look at it at any time.
 func isShared(pkg *blocking.Package, p Place) bool {
 	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.FuncLit)(nil)) {

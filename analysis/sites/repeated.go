@@ -332,9 +332,9 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 			s.Uses |= p.Use
 			_, isReturn := p.Cur.Parent().Node().(*ast.ReturnStmt)
 			returned = returned || isReturn
-			extreme := isExtreme(pkg, p)
-			gathered = gathered || extreme || isGathered(pkg, p)
-			compared = compared || !extreme && isCondition(p)
+			tallied := isTallied(pkg, p)
+			gathered = gathered || tallied || isGathered(pkg, p)
+			compared = compared || !tallied && isCondition(p)
 		}
 		switch {
 		case l.Why == blocking.Layered && s.Uses != 0,
@@ -412,25 +412,42 @@ func isCondition(p Place) bool {
 	return false
 }
 
-// isExtreme reports whether an if statement asks for the value at p only to keep the largest or the smallest one in a
-// field, as max and min do.
+// isTallied reports whether an if statement asks for the value at p only to keep the largest or the smallest one in a
+// field, as max and min do, or to count it there. A count that the function itself asks for is another matter.
 //
 //	if v := t.Item(); v > p.max {
 //		p.max = v
 //	}
-func isExtreme(pkg *blocking.Package, p Place) bool {
+func isTallied(pkg *blocking.Package, p Place) bool {
 	for cur := range p.Cur.Enclosing((*ast.IfStmt)(nil)) {
 		n := cur.Node().(*ast.IfStmt)
-		cond, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
-		if !ok || p.Pos < cond.Pos() || cond.End() <= p.Pos || n.Else != nil || len(n.Body.List) != 1 || p.Use != Kept {
+		if p.Pos < n.Cond.Pos() || n.Cond.End() <= p.Pos || n.Else != nil || len(n.Body.List) != 1 || p.Use != Kept {
 			return false
 		}
-		assign, ok := n.Body.List[0].(*ast.AssignStmt)
-		if !ok || assign.Tok != token.ASSIGN || len(assign.Lhs) != 1 {
-			return false
+		var field *types.Var
+		switch s := n.Body.List[0].(type) {
+		case *ast.IncDecStmt:
+			field = pkg.Variable(s.X)
+			if field == nil || isAskedFor(pkg, field, p.in.Owner()) {
+				return false
+			}
+		case *ast.AssignStmt:
+			field = pkg.Variable(s.Lhs[0])
+			if len(s.Lhs) != 1 || s.Tok != token.ASSIGN || field == nil || !pkg.Mentions(n.Cond, field) {
+				return false
+			}
 		}
-		v := pkg.Variable(assign.Lhs[0])
-		return v != nil && v.IsField() && pkg.Mentions(cond, v) && syntax.IsNumeric(v.Type())
+		return field != nil && field.IsField() && syntax.IsNumeric(field.Type())
+	}
+	return false
+}
+
+// isAskedFor reports whether a condition of f mentions v.
+func isAskedFor(pkg *blocking.Package, v *types.Var, f *blocking.Func) bool {
+	for cur := range f.Cur.Preorder((*ast.IfStmt)(nil)) {
+		if pkg.Mentions(cur.Node().(*ast.IfStmt).Cond, v) {
+			return true
+		}
 	}
 	return false
 }

@@ -135,7 +135,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			s.Alarms = true
 			searches, decides := true, false
 			places := Uses(pkg, c, l)
-			kept = len(places) > 0 && !slices.ContainsFunc(places, func(p Place) bool { return !p.Alarm && (p.Use != Kept || isShared(pkg, p)) })
+			kept = len(places) > 0 && !slices.ContainsFunc(places, func(p Place) bool { return !isKept(pkg, p) })
 			s.Outside = s.Outside || answersInput(pkg, places, l) || isTable(pkg, places, l)
 			for _, p := range places {
 				decides = decides || p.Use == Decides

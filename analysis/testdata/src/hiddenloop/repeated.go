@@ -166,6 +166,31 @@ func (m *Meter) Peak(loss *tensor.Tensor) {
 	}
 }
 
+func (m *Meter) Range(loss *tensor.Tensor) {
+	v := loss.Item() // want `hidden loop: loss.Item\(\) waits for the device each time`
+	if v > m.best {
+		m.best = v
+	}
+	if v < m.sum {
+		m.sum = v
+	}
+}
+
+func (m *Meter) Clipped(norm *tensor.Tensor) {
+	if norm.Item() > 5 { // want `hidden loop: norm.Item\(\) waits for the device each time`
+		m.n++
+	}
+}
+
+func (m *Meter) Alarm(norm *tensor.Tensor) {
+	if norm.Item() > m.best { // silent: it counts until it acts
+		m.n++
+	}
+	if m.n > 3 {
+		panic("no progress")
+	}
+}
+
 func (m *Meter) Improve(loss *tensor.Tensor) bool {
 	v := loss.Item() // silent: who calls it is told
 	if v < m.best {

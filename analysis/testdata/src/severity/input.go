@@ -47,6 +47,19 @@ func (x *lexicon) count(r *bufio.Reader, encode func(string) *tensor.Tensor) (to
 	}
 }
 
+func (x *lexicon) pick(r io.Reader, encode func(string) *tensor.Tensor, tell func(string)) {
+	for in := bufio.NewScanner(r); in.Scan(); {
+		if encode(in.Text()).Item() > 3 { // want `AT001`
+			x.keys = append(x.keys, in.Text())
+		}
+	}
+	for in := bufio.NewScanner(r); in.Scan(); {
+		if encode(in.Text()).Item() > 3 {
+			tell(in.Text())
+		}
+	}
+}
+
 // Somebody waits, or may look at the value at any time.
 
 func (x *lexicon) watch(r io.Reader, w io.Writer, encode func(string) *tensor.Tensor) (total float64) {
@@ -117,4 +130,36 @@ func dealtOut(net func(*tensor.Tensor) *tensor.Tensor, jobs []doc, n int) (all [
 		all = append(all, a)
 	}
 	return all
+}
+
+// A worker by name, whose jobs a list has.
+
+func dig(net func(*tensor.Tensor) *tensor.Tensor, in <-chan doc, out chan<- float64) {
+	for d := range in {
+		out <- net(tensor.From(d.x)).Item() // want `AT001`
+	}
+}
+
+func answerer(net func(*tensor.Tensor) *tensor.Tensor, in <-chan doc, out chan<- float64) {
+	for d := range in {
+		out <- net(tensor.From(d.x)).Item()
+	}
+}
+
+func mine(net func(*tensor.Tensor) *tensor.Tensor, docs []doc, asked <-chan doc) (total float64) {
+	in, out := make(chan doc), make(chan float64)
+	for range 4 {
+		go dig(net, in, out)
+	}
+	go answerer(net, asked, out)
+	go func() {
+		defer close(in)
+		for _, d := range docs {
+			in <- d
+		}
+	}()
+	for range docs {
+		total += <-out
+	}
+	return total
 }
