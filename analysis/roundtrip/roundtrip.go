@@ -2,6 +2,7 @@ package roundtrip
 
 import (
 	_ "embed"
+	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/sites"
@@ -30,6 +31,10 @@ func check(p *lint.Pass) {
 			message = "round trip: " + r.Name + " waits until the device has drawn a number; draw it on the host, or use the tensor itself"
 		}
 		p.Report(lint.Warning, analysis.Diagnostic{Pos: r.Call.Expr.Pos(), End: r.Call.Expr.End(), Message: message})
+	}
+	for _, d := range detours(p.Package) {
+		message := "round trip: what is made of " + types.ExprString(d.of) + " on another device comes back; compute it where the tensor is"
+		p.Report(lint.Warning, analysis.Diagnostic{Pos: d.call.Expr.Pos(), End: d.call.Expr.End(), Message: message})
 	}
 	for _, s := range sites.Of(p) {
 		if s.Pattern() != sites.Returning {

@@ -65,6 +65,8 @@ func (t *Tensor) MarshalJSON() ([]byte, error)                 { return nil, nil
 func (t *Tensor) Backward()                                    {}
 func (t *Tensor) WaitContext(context.Context) error            { return nil }
 func (t *Tensor) Detach() *Tensor                              { return nil }
+func (t *Tensor) To(dev device.Device) *Tensor                 { return nil }
+func (t *Tensor) Device() device.Device                        { return device.Device{} }
 func (t *Tensor) Eq(u *Tensor) *Tensor                         { return nil }
 
 type State struct{ _ int }
