@@ -383,14 +383,22 @@ func isIteration(pkg *Package, m, l *Loop) bool {
 			bound = b.Y
 		}
 	}
-	if trips < manySteps && pkg.OverData(l, l.Func.WholeLoop()) {
-		return false
+	names := iterationsName
+	if pkg.OverData(l, l.Func.WholeLoop()) {
+		if trips < manySteps {
+			return false
+		}
+		names = sweepsName
 	}
-	return bound != nil && syntax.IsNumeric(pkg.Info.TypeOf(bound)) && (trips < ManyTrips && trips >= fewSteps || iterationsName.MatchString(nameOf(bound)))
+	return bound != nil && syntax.IsNumeric(pkg.Info.TypeOf(bound)) && (trips < ManyTrips && trips >= fewSteps || names.MatchString(nameOf(bound)))
 }
 
-// iterationsName matches the names of numbers of steps that an iterative method takes.
-var iterationsName = regexp.MustCompile(`(?i)(^|num|max|inner)_?(iters?|iterations|sweeps|rounds|steps)$`)
+// iterationsName matches the names of numbers of steps that an iterative method takes. The steps for each item of the
+// data may be few, but not if they are called as sweepsName says.
+var (
+	iterationsName = regexp.MustCompile(`(?i)(^|n|num|max|inner|power)_?(iters?|iterations|sweeps|rounds|steps)$`)
+	sweepsName     = regexp.MustCompile(`(?i)(^|n|num|max|inner|power)_?(iters?|iterations|sweeps)$`)
+)
 
 // advances reports whether d, in m, calls a method that computes a field with a tensor from itself. What
 // has the field is the same in all iterations.

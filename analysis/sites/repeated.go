@@ -387,20 +387,37 @@ func isOfParam(pkg *blocking.Package, e ast.Expr, f *blocking.Func) bool {
 }
 
 // isGathered reports whether the value at p is added to what a field holds: s.sum += v, s.list = append(s.list, v),
-// s.mean = 0.9*s.mean + 0.1*v.
+// s.mean = 0.9*s.mean + 0.1*v, s.counts[v]++.
 func isGathered(pkg *blocking.Package, p Place) bool {
-	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.FuncLit)(nil)) {
-		n, ok := cur.Node().(*ast.AssignStmt)
-		if !ok || len(n.Lhs) != 1 || len(n.Rhs) != 1 {
-			return false
+	for cur := range p.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.IncDecStmt)(nil), (*ast.FuncLit)(nil)) {
+		switch n := cur.Node().(type) {
+		case *ast.IncDecStmt:
+			return fieldOf(pkg, n.X) != nil
+		case *ast.AssignStmt:
+			if len(n.Lhs) != 1 || len(n.Rhs) != 1 {
+				return false
+			}
+			field := fieldOf(pkg, n.Lhs[0])
+			return field != nil && (n.Tok != token.ASSIGN && n.Tok != token.DEFINE || pkg.MentionsAny(n.Rhs[0], map[types.Object]bool{field: true}))
 		}
-		sel, ok := ast.Unparen(n.Lhs[0]).(*ast.SelectorExpr)
-		if !ok || pkg.Variable(sel) == nil || !pkg.Variable(sel).IsField() {
-			return false
-		}
-		return n.Tok != token.ASSIGN && n.Tok != token.DEFINE || pkg.MentionsAny(n.Rhs[0], map[types.Object]bool{pkg.Variable(sel): true})
+		return false
 	}
 	return false
+}
+
+// fieldOf returns the field that e is, or is an element of; or nil.
+func fieldOf(pkg *blocking.Package, e ast.Expr) *types.Var {
+	for {
+		x, ok := ast.Unparen(e).(*ast.IndexExpr)
+		if !ok {
+			break
+		}
+		e = x.X
+	}
+	if v := pkg.Variable(e); v != nil && v.IsField() {
+		return v
+	}
+	return nil
 }
 
 // isCondition reports whether an if statement asks for the value at p, as one that keeps the best does.

@@ -36,6 +36,17 @@ func lastOf(cov *tensor.Tensor, n, maxRounds, steps int) (variances []float64) {
 	return variances
 }
 
+// An item of the data may take few steps.
+func attacked(net func(*tensor.Tensor) *tensor.Tensor, xs []*tensor.Tensor, steps int) (sum float64) {
+	for _, x := range xs {
+		for range steps {
+			x = x.Sub(net(x))
+		}
+		sum += x.Norm().Item() // want `AT001`
+	}
+	return sum
+}
+
 func restartsOf(a *tensor.Tensor, n int) (least float64) {
 	for range n {
 		x := tensor.Randn(8)
