@@ -46,8 +46,8 @@ func IsOutside(c *blocking.Call) bool {
 // readsFiles reports whether all that l waits for outside of the process are files, or streams of which it doesn't know
 // more, and l shows nothing to anybody meanwhile. Who has written them doesn't wait for an answer to each part.
 func readsFiles(pkg *blocking.Package, l *blocking.Loop) bool {
-	for cur := range l.Func.Outermost().Cur.Preorder((*ast.SelectorExpr)(nil)) {
-		if types.ExprString(cur.Node().(*ast.SelectorExpr)) == "os.Stdin" {
+	for cur := range l.Func.Outermost().Cur.Preorder((*ast.SelectorExpr)(nil), (*ast.Ident)(nil)) {
+		if e := nodeOf(cur); types.ExprString(e) == "os.Stdin" || isConn(typeOf(pkg, e)) {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -83,6 +84,13 @@ func typed(encode func(string) *tensor.Tensor) (total float64) {
 	return total
 }
 
+func called(c net.Conn, encode func(string) *tensor.Tensor) (total float64) {
+	for in := bufio.NewScanner(c); in.Scan(); {
+		total += encode(in.Text()).Item()
+	}
+	return total
+}
+
 // A pipeline whose jobs come from elsewhere.
 func piped(in io.Reader, encode func(string) *tensor.Tensor, out chan<- float64) {
 	lines := make(chan string)
@@ -109,13 +117,13 @@ type graded struct {
 	score float64
 }
 
-func dealtOut(net func(*tensor.Tensor) *tensor.Tensor, jobs []doc, n int) (all []graded) {
+func dealtOut(f func(*tensor.Tensor) *tensor.Tensor, jobs []doc, n int) (all []graded) {
 	in, out := make(chan doc), make(chan graded, n)
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
 			for j := range in {
-				out <- graded{j, net(tensor.From(j.x)).Item()} // want `AT001`
+				out <- graded{j, f(tensor.From(j.x)).Item()} // want `AT001`
 			}
 		})
 	}
@@ -134,24 +142,24 @@ func dealtOut(net func(*tensor.Tensor) *tensor.Tensor, jobs []doc, n int) (all [
 
 // A worker by name, whose jobs a list has.
 
-func dig(net func(*tensor.Tensor) *tensor.Tensor, in <-chan doc, out chan<- float64) {
+func dig(f func(*tensor.Tensor) *tensor.Tensor, in <-chan doc, out chan<- float64) {
 	for d := range in {
-		out <- net(tensor.From(d.x)).Item() // want `AT001`
+		out <- f(tensor.From(d.x)).Item() // want `AT001`
 	}
 }
 
-func answerer(net func(*tensor.Tensor) *tensor.Tensor, in <-chan doc, out chan<- float64) {
+func answerer(f func(*tensor.Tensor) *tensor.Tensor, in <-chan doc, out chan<- float64) {
 	for d := range in {
-		out <- net(tensor.From(d.x)).Item()
+		out <- f(tensor.From(d.x)).Item()
 	}
 }
 
-func mine(net func(*tensor.Tensor) *tensor.Tensor, docs []doc, asked <-chan doc) (total float64) {
+func mine(f func(*tensor.Tensor) *tensor.Tensor, docs []doc, asked <-chan doc) (total float64) {
 	in, out := make(chan doc), make(chan float64)
 	for range 4 {
-		go dig(net, in, out)
+		go dig(f, in, out)
 	}
-	go answerer(net, asked, out)
+	go answerer(f, asked, out)
 	go func() {
 		defer close(in)
 		for _, d := range docs {
