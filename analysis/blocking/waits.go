@@ -40,8 +40,8 @@ type CallWait struct {
 	// Arg, if not nil, is a function among the arguments. It waits, because the callee calls it.
 	Arg *FuncArg
 	// Open reports whether the wait is in a method of the operand that the callee calls. Which method that is, the type
-	// of the operand decides; the callee's code alone doesn't tell. Without an Operand it is a method of what a function
-	// among the arguments returns.
+	// of the operand decides; the callee's code alone doesn't tell. Without an Operand it is a method of what a
+	// function among the arguments returns.
 	Open bool
 }
 

@@ -17,8 +17,8 @@ type detour struct {
 	of   ast.Expr // the tensor
 }
 
-// detours lists the detours in loops, and in functions that are given tensors, which callers take to be fast. The copies
-// are enqueued and nobody waits, but both devices do: one for the other.
+// detours lists the detours in loops, and in functions that are given tensors, which callers take to be fast. The
+// copies are enqueued, and no host waits for them, but each device waits for the other.
 //
 //	return x.To(device.CPU()).MulScalar(255).Round().To(x.Device())
 func detours(pkg *blocking.Package) (list []detour) {

@@ -19,8 +19,8 @@
 // it returns at once.
 //
 // Copies between devices are enqueued and nobody waits for them, but one device waits for the other. So the rule
-// reports x.To(cpu).Round().To(x.Device()), too, in loops and in functions that are given tensors: what is computed of a
-// tensor elsewhere and comes back to where the tensor is.
+// reports x.To(cpu).Round().To(x.Device()), too, in loops and in functions that are given tensors: what is
+// computed of a tensor elsewhere and comes back to where the tensor is.
 //
 // The method Forward of a module runs in each step of what has the module, so a read there is
 // reported without a loop: by this rule if its value goes back, by AT005 if it decides something,

@@ -82,9 +82,9 @@ func TakesData(pkg *blocking.Package, l *blocking.Loop) bool {
 	return slices.ContainsFunc(ReceivesOf(pkg, l), func(e *ast.UnaryExpr) bool { return isData(e.X) })
 }
 
-// isDealtOut reports whether the channel ch is made by f, which sends to it in loops over lists or numbers, and gives it
-// to nobody who may send. Literals belong to the function. An unexported function is given such a channel if all its
-// callers pass one; depth bounds how many it looks through.
+// isDealtOut reports whether the channel ch is made by f, which sends to it in loops over lists or numbers, and gives
+// it to nobody who may send. Literals belong to the function. An unexported function is given such a channel if all
+// its callers pass one; depth bounds how many it looks through.
 //
 //	for _, d := range docs {
 //		jobs <- d

@@ -544,8 +544,8 @@ func isSettled(pkg *blocking.Package, v *types.Var, l *blocking.Loop) bool {
 	return true
 }
 
-// isAtHand reports whether e is made of host data, and l enqueues nothing: to read an element is a copy, behind which no
-// work has to wait. In a loop that keeps the device busy it is a round trip.
+// isAtHand reports whether e is made of host data, and l enqueues nothing: to read an element is a copy, behind which
+// no work has to wait. In a loop that keeps the device busy it is a round trip.
 func isAtHand(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 	return isHostMade(pkg, e) && !pkg.Any(l, (*blocking.Call).Enqueues)
 }
