@@ -40,7 +40,10 @@
 //	callbacks.go  what is known of functions in variables, fields and lists
 //	flow.go       control-flow graphs, dominators and loops
 //	guard.go      how often the code under a condition runs
-//	outer.go      which loops go over data, and which over epochs or parts
+//	outer.go      which loops are over epochs or the like, as seen from a call in them
+//	elsewhere.go  which calls do what an inner loop would do
+//	overdata.go   which loops go over data, and which over parts of a model
+//	carried.go    what an iteration takes over from the one before, and what ends a loop
 //	origin.go     which tensors an expression may stand for, and whether a loop makes them
 //	tracked.go    which tensors have a history that gradients go through
 //	fate.go       what becomes of a tensor that is stored
