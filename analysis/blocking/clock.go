@@ -433,6 +433,30 @@ func (f *Func) Leads(from, to token.Pos, avoid []token.Pos) bool {
 	})
 }
 
+// EndsMeasurement reports whether a clock runs while c waits, and is read when c has waited, before anything else is
+// enqueued. A wait is what the time is taken of.
+//
+//	start := time.Now()
+//	a.MatMul(b).Sum().Item() // ends the measurement
+//	took := time.Since(start)
+func (c *Call) EndsMeasurement() bool {
+	f, at := c.In, c.Expr.End()-1
+	if f.IsTimed() {
+		return true
+	}
+	for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
+		if _, ok := f.Package.IsMeasured(l); ok {
+			return true
+		}
+	}
+	starts := f.Starts()
+	return slices.ContainsFunc(f.Calls, func(d *Call) bool {
+		start, read := f.Elapsed(d)
+		return start != nil && f.Leads(at, read, nil) && f.Unfinished(at, read, nil) == nil &&
+			slices.ContainsFunc(starts[start], func(s Def) bool { return f.Leads(s.Pos, at, nil) })
+	})
+}
+
 // Limits reports whether the elapsed time that c returns is only compared, directly or through a
 // variable. Such a clock is a deadline and measures nothing, so it needs no wait:
 //

@@ -23,7 +23,8 @@
 //
 // Silent: reads in a function literal that is passed to asyncrt.Try, which
 // turns the panic of a read into an error; reads that give the value to a
-// function. In test files the rule applies with -tests only.
+// function; reads that a clock measures, as the last thing before it is read.
+// In test files the rule applies with -tests only.
 //
 // Missed: values that are stored and never loaded; Strings that are dropped.
 //

@@ -26,7 +26,7 @@ var rule = &lint.Rule{ID: "AT030", Package: "unusedread", Doc: doc, Fixes: true,
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
 		for _, c := range f.Calls {
-			if c.API.Kind != tensorapi.Read || c.Away || !returnsValue(c) || !isUnused(p, c) || f.IsTried() {
+			if c.API.Kind != tensorapi.Read || c.Away || !returnsValue(c) || !isUnused(p, c) || f.IsTried() || c.EndsMeasurement() {
 				continue
 			}
 			call := types.ExprString(c.Expr)
