@@ -37,6 +37,10 @@
 // called in between may unlock. In test files the rule applies with -tests
 // only.
 //
+// Only an info: a wait while a mutex is locked for reading, if it isn't in a loop, as others who read go
+// on, and only a writer waits, with those who come after it; a wait for an operation on constants,
+// which checks the device.
+//
 // Missed: mutexes that the caller has locked, except at the caller's own calls, where they are
 // reported; mutexes that are locked by TryLock; semaphores and channels used as mutexes; functions
 // that wait for something without reading it.

@@ -16,12 +16,12 @@ var doc string
 // Analyzer is rule AT011.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT011", Package: "lockedread", Doc: doc, Check: check}
+var rule = &lint.Rule{ID: "AT011", Package: "lockedread", Doc: doc, Infos: true, Check: check}
 
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
 		for _, w := range lockedWaits(f) {
-			p.Report(lint.Warning, analysis.Diagnostic{
+			p.Report(w.severity(), analysis.Diagnostic{
 				Pos: w.Call.Expr.Pos(),
 				End: w.Call.Expr.End(),
 				Message: "wait under lock: " + w.Name + " waits for the device" + chain(w.Chain) + " while " + types.ExprString(w.Mutex) +
@@ -30,6 +30,14 @@ func check(p *lint.Pass) {
 			})
 		}
 	}
+}
+
+// severity is Info if those who hold the same lock go on meanwhile, or if the wait is for nothing but the device.
+func (w lockedWait) severity() lint.Severity {
+	if w.Shared || w.Probe {
+		return lint.Info
+	}
+	return lint.Warning
 }
 
 func chain(links []blocking.Link) string {

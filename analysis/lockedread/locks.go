@@ -23,6 +23,10 @@ type lockedWait struct {
 	// Lock is the call that locked the mutex, and Mutex its operand.
 	Lock  *ast.CallExpr
 	Mutex ast.Expr
+	// Shared reports whether all locks that are held are for reading, and there is one wait and no loop of them.
+	Shared bool
+	// Probe reports whether what is waited for is computed from nothing: the wait checks that the device works.
+	Probe bool
 }
 
 // lockedWaits lists the calls in f that wait while a mutex is certainly held, which f or a function
@@ -42,7 +46,7 @@ func lockedWaits(f *blocking.Func) []lockedWait {
 			return
 		}
 		if w := pendingWait(f.Package, c); w != nil {
-			w.Lock, w.Mutex = lock, mutexOf(lock)
+			w.Lock, w.Mutex, w.Shared, w.Probe = lock, mutexOf(lock), held.isShared(f.Package) && !inLoop(c), isProbe(c)
 			list = append(list, *w)
 		}
 	})
@@ -67,6 +71,26 @@ func (s lockSet) latest() *ast.CallExpr {
 		}
 	}
 	return last
+}
+
+// isShared reports whether all mutexes are locked for reading: others may read what they guard meanwhile.
+func (s lockSet) isShared(pkg *blocking.Package) bool {
+	for _, lock := range s {
+		if c := pkg.Calls[lock]; c == nil || c.Callee.Name() != "RLock" {
+			return false
+		}
+	}
+	return true
+}
+
+// inLoop reports whether c is in a loop of its function that isn't short.
+func inLoop(c *blocking.Call) bool {
+	for l := range c.In.Package.LoopsAround(c.In, c.Expr.Pos()) {
+		if !l.Small {
+			return true
+		}
+	}
+	return false
 }
 
 // meet returns the mutexes that are held on both of two ways. A nil set is that of a way that isn't known yet.
@@ -382,6 +406,25 @@ func pendingWait(pkg *blocking.Package, c *blocking.Call) *lockedWait {
 		return lw
 	}
 	return nil
+}
+
+// isProbe reports whether c waits for a tensor that is computed from constants alone, as a check of the device does.
+//
+//	err := tensor.Ones(4).Sum().Wait()
+func isProbe(c *blocking.Call) bool {
+	list := c.Operand(c.API.Arg)
+	if c.API.Kind != tensorapi.Wait && c.API.Kind != tensorapi.Read || len(list) != 1 {
+		return false
+	}
+	constant := true
+	ast.Inspect(c.In.Package.OnlyValue(list[0]), func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			_, isVar := c.In.Package.Info.Uses[id].(*types.Var)
+			constant = constant && !isVar
+		}
+		return constant
+	})
+	return constant
 }
 
 // mayPend reports whether the tensor e may not be computed yet when c asks for it: an operation made it, here or in
