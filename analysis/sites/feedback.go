@@ -62,6 +62,32 @@ func isFedBack(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) boo
 	return becomesTensor(pkg, map[types.Object]bool{v: true}, l) || isWhole(v.Type()) && isFed(pkg, e, l)
 }
 
+// isHeard reports whether the value at p, which is read from e, goes to a function that l's function is given, whose
+// answer says whether to go on. l computes its next tensor from e, and doesn't train: whoever listens waits for it.
+//
+//	for more := true; more; {
+//		y := model.Forward(x)
+//		more = !enough(y.Item())
+//		x = next(x, y)
+//	}
+func isHeard(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool {
+	call := syntax.AsCall(nodeOf(p.Cur.Parent()))
+	if p.Use != Passed || call == nil || pkg.Calls[call] == nil || pkg.Calls[call].TakesTensor() {
+		return false
+	}
+	listener := pkg.Variable(call.Fun)
+	if listener == nil || pkg.Params[listener].Of == nil && !listener.IsField() || isYield(pkg, listener) {
+		return false
+	}
+	fed := false // e, or a variable that it is computed from
+	ast.Inspect(syntax.OrNil(e), func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		fed = fed || ok && blocking.IsTensor(typeOf(pkg, id)) && isFed(pkg, id, l)
+		return !fed
+	})
+	return fed && slices.ContainsFunc(Uses(pkg, pkg.Calls[call], l), func(p Place) bool { return p.Use == Decides })
+}
+
 // isWhole reports whether t is an integer, or a list of integers.
 func isWhole(t types.Type) bool {
 	if elem := syntax.ElementType(t); elem != nil {

@@ -109,17 +109,19 @@ func isYielded(pkg *blocking.Package, s *Site) bool {
 		if !ok || p.Use != Passed {
 			continue
 		}
-		v := pkg.Local(call.Fun)
-		if v == nil || pkg.Params[v].Of == nil {
-			continue
-		}
-		sig := v.Type().Underlying().(*types.Signature)
-		if p := pkg.Params[v].Of; p.Sig.Params().Len() == 1 && sig.Results().Len() == 1 &&
-			types.Identical(sig.Results().At(0).Type(), types.Typ[types.Bool]) {
+		if v := pkg.Local(call.Fun); v != nil && isYield(pkg, v) {
 			return true
 		}
 	}
 	return false
+}
+
+// isYield reports whether v is the only parameter of a function, and itself one that reports whether to go on: the
+// function may be an iterator.
+func isYield(pkg *blocking.Package, v *types.Var) bool {
+	f := pkg.Params[v].Of
+	sig, ok := v.Type().Underlying().(*types.Signature)
+	return f != nil && ok && f.Sig.Params().Len() == 1 && sig.Results().Len() == 1 && types.Identical(sig.Results().At(0).Type(), types.Typ[types.Bool])
 }
 
 // lastWins returns the statement that assigns the value of a site, perhaps converted, to a variable
