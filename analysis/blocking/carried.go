@@ -306,6 +306,9 @@ func carries(pkg *Package, l *Loop, d Def, v *types.Var) bool {
 	depends = func(e ast.Expr) bool {
 		found := false
 		ast.Inspect(e, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && v.IsField() && pkg.Calls[call] != nil {
+				found = found || pkg.looksAt(pkg.Calls[call].Target, v)
+			}
 			id, ok := n.(*ast.Ident)
 			if !ok || found {
 				return !found
@@ -323,4 +326,19 @@ func carries(pkg *Package, l *Loop, d Def, v *types.Var) bool {
 		return found
 	}
 	return d.Kind != DefValue || depends(d.Value)
+}
+
+// looksAt reports whether f, which may be nil, is a method that uses the field v of what it belongs to, other than to
+// set it.
+func (pkg *Package) looksAt(f *Func, v *types.Var) bool {
+	if f == nil || f.Sig.Recv() == nil {
+		return false
+	}
+	for use := range pkg.UsesInPackage(v) {
+		sel := use.Parent()
+		if n, ok := sel.Node().(*ast.SelectorExpr); ok && pkg.Local(n.X) == f.Sig.Recv() && !syntax.IsTarget(sel) {
+			return true
+		}
+	}
+	return false
 }

@@ -133,7 +133,7 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 	}
 	for v, defs := range pkg.Defs {
 		if IsTensor(v.Type()) && !l.Declares(v) && slices.ContainsFunc(defs, func(d Def) bool {
-			return d.Kind == DefValue && pkg.Contains(m, d.In, d.Pos) && carries(pkg, m, d, v) && (!gathers(pkg, d.Value, v) || pkg.Calls[syntax.AsCall(d.Value)].Callee.Name() == "AddScaled")
+			return d.Kind == DefValue && pkg.Contains(m, d.In, d.Pos) && carries(pkg, m, d, v) && (!gathers(pkg, d.Value, v) || pkg.Calls[syntax.AsCall(d.Value)].Callee.Name() == "AddScaled" || addsToItself(pkg, m, d, v))
 		}) {
 			return true
 		}
