@@ -688,9 +688,16 @@ func IsParamValue(c *Call) bool {
 // through comparisons, choices of an index, roundings and conversions, whose results change in steps if
 // at all. Operations that aren't listed count as differentiable, also those of later versions.
 func passesGradients(name string) bool {
+	if scalar, ok := strings.CutSuffix(name, "Scalar"); ok {
+		name = scalar
+	} else if scalar, ok := strings.CutSuffix(name, "F64"); ok && scalar != "" && scalar != "Item" {
+		name = scalar
+	}
 	switch name {
 	case "Eq", "Ne", "Lt", "Le", "Gt", "Ge", "And", "Or", "Not", "All", "AllKeep", "Any", "AnyKeep",
-		"ArgMax", "ArgMaxKeep", "ArgMin", "ArgMinKeep", "OneHot", "As", "F64", "ItemF64", "I64", "Sign", "Floor", "Ceil", "Round", "Trunc", "Grad", "Forward":
+		"ArgMax", "ArgMaxKeep", "ArgMin", "ArgMinKeep", "ArgSort", "SearchSorted", "BinCount", "OneHot",
+		"IsNaN", "IsInf", "IsFinite", "IsClose", "AllClose", "FloorDiv",
+		"As", "F64", "ItemF64", "I64", "Sign", "Floor", "Ceil", "Round", "Trunc", "Grad", "Forward":
 		return false
 	}
 	return true

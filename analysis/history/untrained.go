@@ -11,6 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/edge"
 )
 
 // Networks that compute in training although nothing trains them there. Each result has a history. It is for a network
@@ -137,10 +138,25 @@ func isExcluded(pkg *blocking.Package, net ast.Expr) bool {
 	return false
 }
 
+// isDetached reports whether the result of c, or what methods compute from it at once, is detached: the author has
+// thought of the history.
+//
+//	value := critic.Forward(x).Squeeze(1).Detach()
+func isDetached(pkg *blocking.Package, c *blocking.Call) bool {
+	for sel := c.Value().Parent(); sel.ParentEdgeKind() == edge.CallExpr_Fun; {
+		d := pkg.Calls[syntax.AsCall(sel.Parent().Node().(ast.Expr))]
+		if d == nil || isCut(d) {
+			return d != nil
+		}
+		sel = d.Value().Parent()
+	}
+	return false
+}
+
 // isEvaluation reports whether c runs in a loop over data, in a function that takes no step of training and gives
 // nobody the network.
 func isEvaluation(pkg *blocking.Package, c *blocking.Call) bool {
-	if _, isStmt := c.Value().Parent().Node().(*ast.ExprStmt); isStmt || c.In.Owner().Contains((*blocking.Call).Mutates) {
+	if _, isStmt := c.Value().Parent().Node().(*ast.ExprStmt); isStmt || isDetached(pkg, c) || c.In.Owner().Contains((*blocking.Call).Mutates) {
 		return false
 	}
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {

@@ -63,3 +63,7 @@ func (t *Tensor) SubScalar(c float64) *Tensor       { return nil }
 func (t *Tensor) Clamp(lo, hi float64) *Tensor      { return nil }
 func (t *Tensor) Std(ddof int, axes ...int) *Tensor { return nil }
 func (t *Tensor) Softmax(axis int) *Tensor          { return nil }
+func (t *Tensor) GtScalar(c float64) *Tensor        { return nil }
+
+func (t *Tensor) Sort(axis int, order Order) *Tensor    { return nil }
+func (t *Tensor) ArgSort(axis int, order Order) *Tensor { return nil }
