@@ -30,12 +30,15 @@ import (
 // operand may also be a layer, or a struct with layers; what that computes has a history unless it is
 // frozen.
 type Lineage struct {
-	Yes  bool     // certainly
+	Yes  bool     // certainly, as far as layers have parameters of which nothing is known
+	Sure bool     // certainly: the package makes or trains the layers
 	From Operands // if one of these has
 }
 
 // union is the lineage of what is computed from both, or is one of both.
-func (h Lineage) union(g Lineage) Lineage { return Lineage{h.Yes || g.Yes, h.From | g.From} }
+func (h Lineage) union(g Lineage) Lineage {
+	return Lineage{h.Yes || g.Yes, h.Sure || g.Sure, h.From | g.From}
+}
 
 // HasHistory reports whether e, in f, has a history: whether it is computed from the value of a parameter by
 // operations that gradients go through.
@@ -49,6 +52,14 @@ func (pkg *Package) HasHistory(e ast.Expr, f *Func) bool { return pkg.HistoryOf(
 func (pkg *Package) HistoryOf(e ast.Expr, i int, f *Func) bool {
 	h := newHistorian(pkg, f.Owner(), make(map[*types.Var]bool))
 	return h.settle(h.expr(e, i, f))
+}
+
+// KnowsHistory reports whether e, in f, has a history even if those layers are frozen that others have made: it is
+// computed with layers that the package makes or trains, or with its own tracked tensors.
+func (pkg *Package) KnowsHistory(e ast.Expr, f *Func) bool {
+	h := newHistorian(pkg, f.Owner(), make(map[*types.Var]bool))
+	h.sure = true
+	return h.settle(h.expr(e, 0, f))
 }
 
 // IsGivenHistory reports whether the history of e, in f, comes from elements of lists alone, and the caller of f passes
@@ -85,21 +96,30 @@ func histories(pkg *Package, f *Func) []Lineage {
 			continue
 		}
 		for _, ret := range f.Returns {
-			h := newHistorian(pkg, f, make(map[*types.Var]bool))
-			switch {
-			case len(ret.Results) == n:
-				list[i] = list[i].union(h.expr(ret.Results[i], 0, f))
-			case len(ret.Results) == 0:
-				list[i] = list[i].union(h.variable(f.Sig.Results().At(i), ret.Pos(), f))
-			default:
-				list[i] = list[i].union(h.expr(ret.Results[0], i, f))
+			l := lineageBy(pkg, f, ret, i, false)
+			if l.Yes {
+				l.Sure = lineageBy(pkg, f, ret, i, true).Yes
 			}
+			list[i] = list[i].union(l)
 		}
 	}
 	if !slices.ContainsFunc(list, func(l Lineage) bool { return l != Lineage{} }) {
 		return nil
 	}
 	return list
+}
+
+// lineageBy returns the lineage of result number i of f by the statement ret. See KnowsHistory for sure.
+func lineageBy(pkg *Package, f *Func, ret *ast.ReturnStmt, i int, sure bool) Lineage {
+	h := newHistorian(pkg, f, make(map[*types.Var]bool))
+	h.sure = sure
+	switch {
+	case len(ret.Results) == f.Sig.Results().Len():
+		return h.expr(ret.Results[i], 0, f)
+	case len(ret.Results) == 0:
+		return h.variable(f.Sig.Results().At(i), ret.Pos(), f)
+	}
+	return h.expr(ret.Results[0], i, f)
 }
 
 // A historian finds the lineage of expressions in one function; lineages name operands of this
@@ -111,11 +131,19 @@ type historian struct {
 	seen  map[Def]bool        // the assignments that were followed; a second time adds nothing
 	known map[*types.Var]bool // answers about parameters and fields; no while the question is open
 	seed  *types.Var          // if not nil, the only variable with a history, see Continues
+	sure  bool                // layers of which nothing is known count as frozen, see KnowsHistory
 }
 
 // newHistorian returns a historian for operands of f. Historians that ask each other share what is known.
 func newHistorian(pkg *Package, f *Func, known map[*types.Var]bool) *historian {
 	return &historian{Package: pkg, fn: f, seen: make(map[Def]bool), known: known}
+}
+
+// in returns a historian for operands of f that goes on for h.
+func (h *historian) in(f *Func) *historian {
+	inner := newHistorian(h.Package, f, h.known)
+	inner.sure = h.sure
+	return inner
 }
 
 // asks returns what is known of v; if nothing is, it calls ask and keeps the answer. While ask runs, v
@@ -139,7 +167,7 @@ func (h *historian) settle(l Lineage) bool {
 			if IsTensors(v.Type()) {
 				l.Yes = h.passed(v)
 			} else {
-				l.Yes = learnerIn(h.Package, v, make(map[any]bool)) != frozen
+				l.Yes = h.learns(learnerIn(h.Package, v, make(map[any]bool)))
 			}
 		}
 	}
@@ -175,7 +203,7 @@ func (h *historian) passed(v *types.Var) bool {
 		p := h.Params[v]
 		return slices.ContainsFunc(h.callers()[p.Of], func(c *Call) bool {
 			return slices.ContainsFunc(c.Operand(p.Operand), func(e ast.Expr) bool {
-				inner := newHistorian(h.Package, c.In.Owner(), h.known)
+				inner := h.in(c.In.Owner())
 				return inner.settle(inner.expr(e, 0, c.In))
 			})
 		})
@@ -308,7 +336,7 @@ func (h *historian) shared(v *types.Var) Lineage {
 			if call := syntax.AsCall(d.Value); syntax.IsNil(h.Info, d.Value) || call != nil && syntax.IsBuiltin(h.Info, call, "make") {
 				continue
 			}
-			inner := newHistorian(h.Package, d.In.Owner(), h.known)
+			inner := h.in(d.In.Owner())
 			if !inner.settle(inner.expr(d.Value, d.Index, d.In)) {
 				return false
 			}
@@ -411,7 +439,7 @@ func (h *historian) result(c *Call, i int) Lineage {
 	}
 	// A frozen model has frozen parts, so its methods bring in no history of their own.
 	isFrozen := slices.ContainsFunc(c.Operand(tensorapi.Recv), func(e ast.Expr) bool { return isFrozenCopy(h.Package, e) })
-	l := Lineage{Yes: of[i].Yes && h.seed == nil && !isFrozen}
+	l := Lineage{Yes: (of[i].Sure || of[i].Yes && !h.sure) && h.seed == nil && !isFrozen}
 	for op := tensorapi.Recv; op < 31; op++ {
 		if !of[i].From.Has(op) {
 			continue
@@ -451,8 +479,11 @@ func (h *historian) holder(e ast.Expr, f *Func) Lineage {
 	case isPartOfFrozen(h.Package, e):
 		return Lineage{}
 	}
-	return Lineage{Yes: true}
+	return Lineage{Yes: h.learns(learnerOf(h.Package, e, make(map[any]bool)))}
 }
+
+// learns reports whether what a layer computes is taken to have a history.
+func (h *historian) learns(l learner) bool { return l == learning || l == unknown && !h.sure }
 
 // isPartOfFrozen reports whether e is a field of what nn.Frozen has returned, or of what others have published.
 func isPartOfFrozen(pkg *Package, e ast.Expr) bool {

@@ -75,6 +75,9 @@
 //   - sums over the parts of a model, which are few;
 //   - what a function computes from the elements of a list that it is given: its callers have the list.
 //
+// Only an info: what a function puts into a list of its own, to read it after the loop, if the layers
+// are given by others, who may have frozen them. The package neither makes nor trains them.
+//
 // The methods of what nn.Frozen returns bring in no history, whatever its type. A layer of type
 // nn.Module is taken to have parameters, unless the package makes it Frozen, passes
 // a frozen one to the function, or calls it frozen. A loss that is given to an exported method is

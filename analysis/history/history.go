@@ -18,7 +18,7 @@ var doc string
 // Analyzer is rule AT023.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT023", Package: "history", Doc: doc, Values: true, Check: check}
+var rule = &lint.Rule{ID: "AT023", Package: "history", Doc: doc, Infos: true, Values: true, Check: check}
 
 func check(p *lint.Pass) {
 	for _, k := range keepings(p.Package) {
@@ -26,7 +26,11 @@ func check(p *lint.Pass) {
 		if k.Loop != nil {
 			d.Related = k.Loop.Related()
 		}
-		p.Report(lint.Warning, d)
+		severity := lint.Warning
+		if k.Given {
+			severity = lint.Info
+		}
+		p.Report(severity, d)
 	}
 }
 

@@ -23,6 +23,9 @@ type keeping struct {
 	Kept string         // what keeps the history
 	Part ast.Expr       // what has it
 	Loop *blocking.Loop // nil in a method
+	// Given reports whether the history is there only if layers have parameters which others have made, who may have
+	// frozen them.
+	Given bool
 }
 
 // A keepingKind says how a history is kept.
@@ -209,7 +212,7 @@ func carried(pkg *blocking.Package, v *types.Var, d blocking.Def) (keeping, bool
 		if isPlainSum(pkg, v, d) && !beginsTracked(pkg, v, l) || !computesHistory(pkg, v, d) || ofParts(pkg, d, l) || pkg.FateOf(v, d.In) != 0 {
 			break
 		}
-		return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, l}, true
+		return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, l, false}, true
 	}
 	return keeping{}, false
 }
@@ -227,13 +230,13 @@ func carriedByCalls(pkg *blocking.Package, v *types.Var, d blocking.Def) (keepin
 			if pkg.OverParts(l) || ofParts(pkg, d, l) {
 				return keeping{}, false
 			}
-			return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, l}, true
+			return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, l, false}, true
 		}
 	}
 	if rootParam(pkg, fieldAt(pkg, v, d)) == nil {
 		return keeping{}, false
 	}
-	return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, nil}, true
+	return keeping{carrying, d.Pos, d.Value.End(), v.Name(), d.Value, nil, false}, true
 }
 
 // continues reports whether d computes what it assigns to v from v. Of a struct it asks what its tensors are made of.
@@ -342,7 +345,7 @@ func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping
 					continue
 				}
 				if !pkg.OverParts(l) && pkg.Any(l, func(c *blocking.Call) bool { return c == call && c.Enqueues() }) {
-					list = append(list, keeping{listing, d.Value.Pos(), d.Value.End(), v.Name(), d.Value, l})
+					list = append(list, keeping{listing, d.Value.Pos(), d.Value.End(), v.Name(), d.Value, l, false})
 				}
 				break
 			}
@@ -364,7 +367,7 @@ func listed(pkg *blocking.Package, v *types.Var, d blocking.Def) (list []keeping
 				continue
 			}
 			if !pkg.OverParts(l) && pkg.Fresh(e, d.In, l) && pkg.HasHistory(e, d.In) && !pkg.IsGivenHistory(e, d.In) && !isReleased(pkg, e, d.In) && pkg.FateOf(v, d.In) == 0 {
-				list = append(list, keeping{listing, e.Pos(), e.End(), v.Name(), e, l})
+				list = append(list, keeping{listing, e.Pos(), e.End(), v.Name(), e, l, !v.IsField() && !pkg.KnowsHistory(e, d.In)})
 			}
 			break
 		}
@@ -397,7 +400,7 @@ func appended(pkg *blocking.Package) (list []keeping) {
 					continue
 				}
 				if l, v := listedBy(pkg, f, p.Operand); l != nil {
-					list = append(list, keeping{listing, e.Pos(), e.End(), v.Name(), e, l})
+					list = append(list, keeping{listing, e.Pos(), e.End(), v.Name(), e, l, false})
 				}
 			}
 		}
@@ -470,7 +473,7 @@ func held(pkg *blocking.Package) (list []keeping) {
 					continue
 				}
 				if !pkg.OverParts(l) && pkg.Fresh(e, f, l) && pkg.HasHistory(e, f) && !isReleased(pkg, e, f) && onlyValues(pkg, field.Origin(), named) && outlives(pkg, cur, f, l, named.Obj().Exported() && field.Exported(), 0) {
-					list = append(list, keeping{holding, e.Pos(), e.End(), named.Obj().Name() + "." + field.Name(), e, l})
+					list = append(list, keeping{holding, e.Pos(), e.End(), named.Obj().Name() + "." + field.Name(), e, l, false})
 				}
 				break
 			}
@@ -574,7 +577,7 @@ func given(pkg *blocking.Package) (list []keeping) {
 				sums := s.Sums.Has(i) && c.Target == nil // in this package the sum is what is reported
 				if sums || s.Hoards.Has(i) && !isLeaf(pkg, e) && !isReleased(pkg, e, f) {
 					if l := keptOver(pkg, c, e); l != nil {
-						list = append(list, keeping{giving, e.Pos(), e.End(), types.ExprString(c.Expr.Fun), e, l})
+						list = append(list, keeping{giving, e.Pos(), e.End(), types.ExprString(c.Expr.Fun), e, l, false})
 					}
 				}
 			}

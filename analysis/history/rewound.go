@@ -33,7 +33,7 @@ func rewound(pkg *blocking.Package, found []keeping) (list []keeping) {
 				continue
 			}
 			if l := stepsOver(pkg, v, d); l != nil && computesHistory(pkg, v, d) && !pkg.IsGivenHistory(d.Value, d.In) && !detaches(pkg, v) {
-				list = append(list, keeping{rewinding, d.Pos, d.Value.End(), v.Name(), d.Value, l})
+				list = append(list, keeping{rewinding, d.Pos, d.Value.End(), v.Name(), d.Value, l, false})
 			}
 		}
 	}
