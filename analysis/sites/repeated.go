@@ -340,7 +340,8 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 		case l.Why == blocking.Layered && s.Uses != 0,
 			l.Why == blocking.Chosen && !returned,
 			l.Why == blocking.Accumulating && gathered && !compared && isOfParam(pkg, w.Operand, l.Func) && !l.Func.Contains(locksMutex),
-			l.Why == blocking.Stepping && !returned && (gathered && !compared || w.Kind == blocking.WaitPrint && isLog(pkg, c)):
+			l.Why == blocking.Stepping && !returned && (gathered && !compared || w.Kind == blocking.WaitPrint && isLog(pkg, c)),
+			l.Why == blocking.Stepping && s.Uses == Computes:
 			return s
 		}
 	}

@@ -98,13 +98,26 @@ func Detours(p *lint.Pass) []Return {
 	return list
 }
 
-// isDraw reports whether c reads a number that the device draws at that place.
+// isDraw reports whether c reads a number that the device draws at that place, or for a variable of which nothing but
+// numbers is read.
 func isDraw(pkg *blocking.Package, c *blocking.Call) bool {
 	if c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() {
 		return false
 	}
-	d := pkg.Calls[syntax.AsCall(c.Operand(tensorapi.Recv)[0])]
-	return d != nil && d.API.Kind == tensorapi.Draw
+	of := c.Operand(tensorapi.Recv)[0]
+	d := pkg.Calls[syntax.AsCall(pkg.OnlyValue(of))]
+	if d == nil || d.API.Kind != tensorapi.Draw || d.In != c.In {
+		return false
+	}
+	if v := pkg.Local(of); v != nil {
+		for use := range pkg.UsesOf(v, c.In) {
+			read := pkg.Calls[syntax.AsCall(nodeOf(use.Parent().Parent()))]
+			if !syntax.IsTarget(use) && (read == nil || read.API.Kind != tensorapi.Read || read.Expr.Fun != nodeOf(use.Parent()) || !syntax.IsNumeric(typeOf(pkg, read.Expr))) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // isMapped reports whether c reads all elements of a tensor, and its function does nothing with them but to go through
@@ -142,7 +155,9 @@ func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
 			}
 			looped = true
 		case *ast.IndexExpr:
-			if n.X != use.Node() || !isKeyIn(pkg, use, n.Index, v) {
+			if n.X == use.Node() && isChangedAlone(pkg, use, v) {
+				looped = true
+			} else if n.X != use.Node() || !isKeyIn(pkg, use, n.Index, v) {
 				return false
 			}
 		case *ast.CallExpr:
@@ -168,6 +183,46 @@ func isKeyIn(pkg *blocking.Package, use inspector.Cursor, index ast.Expr, v *typ
 		return n.Key != nil && pkg.Local(n.X) == v && pkg.Local(index) != nil && pkg.Local(index) == pkg.Variable(n.Key)
 	}
 	return false
+}
+
+// isChangedAlone reports whether the use of v is an element that an assignment such as *= changes, in loops that do
+// nothing but compute with numbers, also random ones. No element depends on another one.
+//
+//	for i := 0; i < len(v); i += each {
+//		gain := 0.8 + 0.4*rand.Float32()
+//		for j := range each {
+//			v[i+j] *= gain
+//		}
+//	}
+func isChangedAlone(pkg *blocking.Package, use inspector.Cursor, v *types.Var) bool {
+	assign, ok := use.Parent().Parent().Node().(*ast.AssignStmt)
+	if !ok || assign.Tok == token.ASSIGN || assign.Tok == token.DEFINE || assign.Lhs[0] != nodeOf(use.Parent()) || pkg.Mentions(assign.Rhs[0], v) {
+		return false
+	}
+	var loop ast.Node // the outermost
+	for cur := range use.Enclosing((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil), (*ast.FuncLit)(nil)) {
+		if _, ok := cur.Node().(*ast.FuncLit); ok {
+			break
+		}
+		loop = cur.Node()
+	}
+	if loop == nil {
+		return false
+	}
+	alone := true
+	ast.Inspect(loop, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IndexExpr:
+			alone = alone && pkg.Local(n.X) == v
+		case *ast.CallExpr:
+			c := pkg.Calls[n]
+			alone = alone && (c == nil && !syntax.IsBuiltin(pkg.Info, n, "append") || c != nil && (c.API.Kind == tensorapi.Meta || c.Callee != nil && c.Callee.Pkg() != nil && strings.HasPrefix(c.Callee.Pkg().Path(), "math")))
+		case *ast.SendStmt, *ast.BranchStmt, *ast.ReturnStmt, *ast.FuncLit:
+			alone = false
+		}
+		return alone
+	})
+	return alone
 }
 
 // onlyComputes reports whether a loop over the list v consists of assignments, perhaps under conditions, that compute
@@ -202,14 +257,15 @@ func onlyComputes(pkg *blocking.Package, body *ast.BlockStmt, v *types.Var) bool
 	return ok && !(writes && carries)
 }
 
-// takesAndMakes reports whether f returns tensors, and is given some, by itself or in its receiver. A method without
-// results changes what the receiver holds.
+// takesAndMakes reports whether f returns tensors, and is given some, or lists of numbers to make them of, by itself or
+// in its receiver. A method without results changes what the receiver holds.
 func takesAndMakes(pkg *blocking.Package, f *blocking.Func) bool {
 	holds := func(of *types.Tuple) bool {
 		return slices.ContainsFunc(slices.Collect(of.Variables()), func(v *types.Var) bool { return pkg.HoldsTensors(v.Type()) })
 	}
 	ofTensors := f.Sig.Recv() != nil && pkg.HoldsTensors(f.Sig.Recv().Type())
-	return holds(f.Sig.Results()) && (holds(f.Sig.Params()) || ofTensors) || ofTensors && f.Sig.Results().Len() == 0
+	ofNumbers := slices.ContainsFunc(slices.Collect(f.Sig.Params().Variables()), func(v *types.Var) bool { return isNumbers(v.Type()) })
+	return holds(f.Sig.Results()) && (holds(f.Sig.Params()) || ofTensors || ofNumbers) || ofTensors && f.Sig.Results().Len() == 0
 }
 
 // isDetour reports whether c, which waits for w, reads a number of what its function computes or is given, and each use
