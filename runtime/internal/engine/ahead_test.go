@@ -64,6 +64,54 @@ func TestRunningAheadTakesLittle(t *testing.T) {
 	}
 }
 
+// limited is a Backend with the memory of another one.
+type limited struct {
+	device.Backend
+	of device.Backend
+}
+
+func (l limited) Alloc(bytes int64) (*device.Buffer, error) { return l.of.Alloc(bytes) }
+func (l limited) Free(b *device.Buffer)                     { l.of.Free(b) }
+func (l limited) Memory() *device.Allocator                 { return device.MemoryOf(l.of) }
+
+// A waiter passes over operations that it does not need. The results that only these still use must not fill the
+// memory: in program order, three of them are enough.
+func TestWaiterPassesOverLittle(t *testing.T) {
+	t.Setenv("ASYNCGEN_MEMORY", "16777216") // 32 results
+	e := newEngine(t, Options{Mode: Async, Workers: 1, MaxBytes: -1})
+	dev := device.Wrap("cpu", device.KindSimulated, limited{newCPU(1).Backend(), cpu.New()})
+	block, started, open := blocking()
+	defer open()
+	unary(e, block, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
+	e.stream(dev).exec.flush()
+	<-started // no worker is left
+	const n = 512 << 10 / 8
+	enqueue := func(k *device.Kernel, out *Storage, in ...*Storage) *Storage {
+		elems := int(out.own.Bytes / 8)
+		op := &Op{Cmd: device.Command{Kernel: k, N: elems}, Operands: [device.MaxOperands]*Storage{out}, Cost: int64(elems)}
+		copy(op.Operands[1:], in)
+		e.Enqueue(op)
+		return out
+	}
+	x := fromFloats(e, dev, make([]float64, n)...)
+	sum := fromFloats(e, dev, 0)
+	for range 100 {
+		next := enqueue(addOne, e.NewStorage(dev, n*8), x)
+		half := enqueue(addOne, e.NewStorage(dev, n*8/2), next) // of another size, so that it takes no memory over
+		enqueue(addUp, sum, sum, half)
+		e.Release(x, half)
+		x = next
+	}
+	for _, s := range []*Storage{x, sum} {
+		if err := s.Wait(bg, "Wait"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, sum := device.Slice[float64](x.Buffer(), 0, n)[n-1], device.Slice[float64](sum.Buffer(), 0, 1)[0]; got != 100 || sum != 5150 {
+		t.Errorf("got %v and a sum of %v", got, sum)
+	}
+}
+
 // remembering is a Backend that says how much of its memory is live.
 type remembering struct {
 	device.Backend
@@ -291,50 +339,5 @@ func TestQueuesOfMemoryAreShort(t *testing.T) {
 		if most := int(b.most); most < c.least || most > c.most {
 			t.Errorf("the device had %d operations of %d bytes at most", most, bytes)
 		}
-	}
-}
-
-// limited is a Backend with the memory of another one.
-type limited struct {
-	device.Backend
-	of device.Backend
-}
-
-func (l limited) Alloc(bytes int64) (*device.Buffer, error) { return l.of.Alloc(bytes) }
-func (l limited) Free(b *device.Buffer)                     { l.of.Free(b) }
-func (l limited) Memory() *device.Allocator                 { return device.MemoryOf(l.of) }
-
-// A waiter passes over operations that it does not need. The results that only these still use must not fill the
-// memory: in program order, four of them are enough.
-func TestWaiterPassesOverLittle(t *testing.T) {
-	t.Setenv("ASYNCGEN_MEMORY", "16777216") // 32 results
-	e := newEngine(t, Options{Mode: Async, Workers: 1, MaxBytes: -1})
-	dev := device.Wrap("cpu", device.KindSimulated, limited{newCPU(1).Backend(), cpu.New()})
-	block, started, open := blocking()
-	defer open()
-	unary(e, block, e.NewStorage(dev, 8), fromFloats(e, dev, 1))
-	e.stream(dev).exec.flush()
-	<-started // no worker is left
-	const n = 512 << 10 / 8
-	apply := func(k *device.Kernel, in ...*Storage) *Storage {
-		out := e.NewStorage(dev, n*8)
-		op := &Op{Cmd: device.Command{Kernel: k, N: n}, Operands: [device.MaxOperands]*Storage{out}, Cost: n}
-		copy(op.Operands[1:], in)
-		e.Enqueue(op)
-		return out
-	}
-	x := fromFloats(e, dev, make([]float64, n)...)
-	sum := x
-	for range 100 {
-		x = apply(addOne, x)
-		sum = apply(addUp, sum, x)
-	}
-	for _, s := range []*Storage{x, sum} {
-		if err := s.Wait(bg, "Wait"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := device.Slice[float64](x.Buffer(), 0, n)[n-1]; got != 100 {
-		t.Errorf("got %v", got)
 	}
 }
