@@ -10,15 +10,10 @@ import "github.com/asyncgen/asyncgen/device"
 //
 // What a waiter needs has no such bound, since the program is blocked. But once it has taken much of the free memory,
 // the waiter executes what comes before, too: there may be results that only operations it has passed over still use.
-//
-// While the first unfinished one waits for another process, those behind it may take more. A backward pass goes on
-// while its first gradients travel, and every gradient is memory.
 
 const (
 	minAhead  = 1 << 20 // bytes: a tenth of a millisecond of work that does little with them
 	aheadPart = 16      // of what is live
-
-	aheadOfMessagePart = 2 // the same behind a message
 )
 
 // startable returns the first of the ready operations, or 0 if there is none or it may not start yet.
@@ -27,27 +22,20 @@ const (
 // start, so this never blocks anything for good; and if memory is scarce, any may, as it may be
 // what gives some back.
 func (f *flow) startable() ref {
-	if f.first == 0 || f.early <= minAhead || f.seqOf(f.first) == f.head || f.scarce.Load() {
+	if f.first == 0 || f.early <= minAhead || f.seqOf(f.first) == f.head || f.scarce.Load() || !f.st.isMuch(f.early) {
 		return f.first
 	}
-	part := int64(aheadPart)
-	if head := f.st.seq(f.head); head.isGate && head.state == open && head.kernel.Code.IsMessage() {
-		part = aheadOfMessagePart
-	}
-	if f.st.isMuch(f.early, part) {
-		return 0
-	}
-	return f.first
+	return 0
 }
 
-// isMuch reports whether so many bytes are more than operations may take ahead of their turn: a part of what is live. A
+// isMuch reports whether so many bytes are more than operations may take ahead of their turn. A
 // device that does not say how much is live has minAhead alone as its bound.
-func (st *stream) isMuch(bytes, part int64) bool {
+func (st *stream) isMuch(bytes int64) bool {
 	if bytes <= minAhead || st.backend == nil {
 		return false
 	}
 	m := device.MemoryOf(st.backend)
-	return m == nil || bytes > m.Live()/part
+	return m == nil || bytes > m.Live()/aheadPart
 }
 
 // isCrowded reports whether what operations have taken ahead of their turn is much of what is still free.

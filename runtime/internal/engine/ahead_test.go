@@ -12,7 +12,6 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
 	"github.com/asyncgen/asyncgen/device/sim"
-	"github.com/asyncgen/asyncgen/device/wire/wiretest"
 )
 
 // Behind an operation that does not finish, a worker runs operations that need nothing, but only while
@@ -168,52 +167,6 @@ func runAheadWhileMemoryChanges(t *testing.T) {
 		t.Error(err)
 	}
 	runtime.KeepAlive(all)
-}
-
-// Operations behind a message that has not come may take half of what is live, and not more.
-func TestRunningAheadOfMessage(t *testing.T) {
-	w := wiretest.New(2)
-	inJob(t, 2, Options{Mode: Async, Workers: 1, MaxBytes: -1}, w, func(r *rank) {
-		memory := device.MemoryOf(r.cpu.Backend())
-		if r.job.Rank() == 0 {
-			r.e.Send(r.job.To(1), r.made(1), 0, 2, device.Float64, 1)
-			return // ends when it has been taken
-		}
-		dev := device.Wrap("cpu", device.KindSimulated, remembering{newCPU(1).Backend(), memory})
-		b, err := memory.Alloc(64 << 20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var ran atomic.Int64
-		fill := fakeKernel("fill", 0, func(*device.Command) error { ran.Add(1); return nil })
-		w.Hold()
-		got := r.e.Receive(r.job.From(0), dev, 2, device.Float64, 1)
-		var all []*Storage
-		for range 60 {
-			s := r.e.NewStorage(dev, 1<<20)
-			r.e.Enqueue(&Op{Cmd: device.Command{Kernel: fill, N: 1 << 17}, Operands: [device.MaxOperands]*Storage{s}, Cost: 100})
-			all = append(all, s)
-		}
-		f := r.e.stream(dev).exec.(*flow)
-		for begun := int64(-1); begun != ran.Load(); { // until no worker runs one
-			begun = ran.Load()
-			for some := true; some; {
-				_, some = f.helpSome(forAll)
-			}
-		}
-		if n := ran.Load(); n < 32 || n > 35 {
-			t.Errorf("%d operations of 1 MiB have run behind a message while 64 MiB are live", n)
-		}
-		w.Release()
-		if x, err := get2(got); err != nil || x != "[1 2]" {
-			t.Errorf("got %s, %v", x, err)
-		}
-		if err := r.e.WaitAll(bg); err != nil || ran.Load() != 60 {
-			t.Errorf("%v after %d operations", err, ran.Load())
-		}
-		memory.Free(b)
-		runtime.KeepAlive(all)
-	})
 }
 
 // The list of ready operations is in program order, in whatever order they became ready.

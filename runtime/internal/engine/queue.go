@@ -140,7 +140,7 @@ const (
 func (q *queue) enough() (left uint64) {
 	n := q.submitted - q.st.done.Load()
 	switch {
-	case n <= fewOps || !q.st.isMuch(q.ahead, aheadPart):
+	case n <= fewOps || !q.st.isMuch(q.ahead):
 		return 0
 	case q.ahead > aheadBytes:
 		for bytes := int64(0); left < n && left < submitBatch && (left < fewOps/2 || bytes < aheadBytes/2); left++ {
