@@ -1,7 +1,8 @@
 package device
 
-// Near the limit, memory can be free and still of no use: in many spans, none of which is large enough. Then their
-// pages go back to the system, and the limit has room for a new region. Addresses of host memory are no concern.
+// Near the limit, much memory can be free in many small spans that are no use to a large block. Then the pages of these
+// spans go back to the system, and the limit has room for a new region. The spans keep their addresses, as there are
+// enough of those.
 
 // A discarder is a Source that can take back the memory of a part of a region. Whoever writes there later gets fresh
 // memory.

@@ -328,8 +328,7 @@ func carries(pkg *Package, l *Loop, d Def, v *types.Var) bool {
 	return d.Kind != DefValue || depends(d.Value)
 }
 
-// looksAt reports whether f, which may be nil, is a method that uses the field v of what it belongs to, other than to
-// set it.
+// looksAt reports whether f is a method that uses the field v of its receiver and doesn't only set it. f may be nil.
 func (pkg *Package) looksAt(f *Func, v *types.Var) bool {
 	if f == nil || f.Sig.Recv() == nil {
 		return false

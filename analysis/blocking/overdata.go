@@ -99,7 +99,7 @@ func (pkg *Package) IsCell(t types.Type) bool {
 // Lists that m assigns are a state, and lists of tensors in a loop over tensors are weights. Neither
 // are data.
 func (pkg *Package) OverData(m, around *Loop) bool {
-	// First what the loop's clauses say: what it ranges over, or a condition that asks for more.
+	// The clauses come first. They say what the loop ranges over, or have a condition that fetches the next item.
 	var body ast.Node
 	counters := make(map[types.Object]bool)
 	switch s := m.Stmt.(type) {

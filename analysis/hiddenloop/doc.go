@@ -58,8 +58,9 @@
 //	}
 //
 // Silent: what AT001 is silent about; literals that are called once, on another goroutine, or by
-// functions of which nothing is known; methods of meters that do something else when a value is the best,
-// return what they read, read before they lock a mutex, or have a name that speaks of epochs and reports.
+// functions that the linter knows nothing about. Methods of meters are silent, too, if they do something
+// else when a value is the best, return what they read, read before they lock a mutex, or have a name
+// that speaks of epochs and reports.
 //
 // Missed: iterators of a type that doesn't show that they are functions.
 //

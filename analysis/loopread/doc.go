@@ -51,8 +51,8 @@
 //
 // Silent:
 //
-//   - reads of tensors that the loop doesn't compute, that are Ready, or of which the iteration has read a
-//     result before;
+//   - reads of tensors that the loop doesn't compute, or that are Ready;
+//   - reads of a tensor after the iteration has read a result of it;
 //   - reads under a condition that holds rarely: every third or hundredth iteration, chosen ones,
 //     once a second, the first or the last iteration, on errors, when verbose. They are reported if
 //     the loop takes all its steps of training under the same condition;

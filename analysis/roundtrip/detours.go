@@ -46,8 +46,8 @@ func isGivenTensors(pkg *blocking.Package, f *blocking.Func) bool {
 	return slices.ContainsFunc(slices.Collect(f.Sig.Params().Variables()), func(v *types.Var) bool { return pkg.HoldsTensors(v.Type()) })
 }
 
-// origin returns the tensor of which c, a move to its device, brings back what operations have made of it elsewhere; or
-// nil. What they make may be in variables.
+// origin returns the tensor x of a detour such as x.To(cpu).Abs().To(x.Device()), where c is the last move. It returns
+// nil if c ends no detour. The steps in between may be in variables.
 func origin(pkg *blocking.Package, c *blocking.Call) ast.Expr {
 	home := pkg.Calls[syntax.AsCall(pkg.OnlyValue(c.Expr.Args[0]))]
 	if home == nil || !home.IsFunc("Tensor.Device") {

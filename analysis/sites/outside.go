@@ -43,8 +43,9 @@ func IsOutside(c *blocking.Call) bool {
 	return c.Dynamic && isReader(fn)
 }
 
-// readsFiles reports whether all that l waits for outside of the process are files, or streams of which it doesn't know
-// more, and l shows nothing to anybody meanwhile. Who has written them doesn't wait for an answer to each part.
+// readsFiles reports whether l reads only files or streams from outside the process, and shows nothing to anybody
+// meanwhile. A stream may be anything but standard input and a connection. Then nobody waits for an answer to each
+// part.
 func readsFiles(pkg *blocking.Package, l *blocking.Loop) bool {
 	for cur := range l.Func.Outermost().Cur.Preorder((*ast.SelectorExpr)(nil), (*ast.Ident)(nil)) {
 		if e := nodeOf(cur); types.ExprString(e) == "os.Stdin" || isConn(typeOf(pkg, e)) {

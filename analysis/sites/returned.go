@@ -98,8 +98,8 @@ func Detours(p *lint.Pass) []Return {
 	return list
 }
 
-// isDraw reports whether c reads a number that the device draws at that place, or for a variable of which nothing but
-// numbers is read.
+// isDraw reports whether c reads a number that the device has drawn. The drawn tensor is the operand itself, or a
+// variable of it that is used for nothing but reads of numbers.
 func isDraw(pkg *blocking.Package, c *blocking.Call) bool {
 	if c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() {
 		return false
