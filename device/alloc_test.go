@@ -146,13 +146,7 @@ func TestAllocatorModel(t *testing.T) {
 					live[b] = mark
 					bytes += b.at.size()
 				} else {
-					for b, mark := range live { // a random one
-						checkFill(t, b, mark)
-						bytes -= b.at.size()
-						delete(live, b)
-						a.Free(b)
-						break
-					}
+					bytes -= freeOne(t, a, live)
 				}
 				if s := a.Stats(); s.Live != bytes || s.Peak < s.Live || s.Live+s.Cached > s.Limit {
 					t.Fatalf("step %d: %+v, want %d bytes live", step, s, bytes)
@@ -176,6 +170,19 @@ func TestAllocatorModel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// freeOne puts one of the live blocks back, a random one, and returns its size.
+func freeOne(t *testing.T, a *Allocator, live map[*Buffer]byte) (size int64) {
+	t.Helper()
+	for b, mark := range live {
+		checkFill(t, b, mark)
+		size = b.at.size()
+		delete(live, b)
+		a.Free(b)
+		break
+	}
+	return size
 }
 
 func checkNew(t *testing.T, b *Buffer, n int64, live map[*Buffer]byte) {
@@ -416,13 +423,7 @@ func TestAllocatorUsesAllOfTheLimit(t *testing.T) {
 			live[b] = mark
 			bytes += n
 		} else {
-			for b, mark := range live { // a random one
-				checkFill(t, b, mark)
-				bytes -= b.at.size()
-				delete(live, b)
-				a.Free(b)
-				break
-			}
+			bytes -= freeOne(t, a, live)
 		}
 		if a.heap.discarded > 0 {
 			discarded++
