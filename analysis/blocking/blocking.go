@@ -135,7 +135,27 @@ func run(pass *analysis.Pass) (any, error) {
 			pass.ExportObjectFact(fn, &f.Summary)
 		}
 	}
+	exportInterfaces(pkg)
 	return pkg, nil
+}
+
+// exportInterfaces exports, for the methods of the package's interfaces, what the methods of its types agree on that a
+// call may lead to.
+func exportInterfaces(pkg *Package) {
+	scope := pkg.Pass.Pkg.Scope()
+	for _, name := range scope.Names() {
+		it, ok := scope.Lookup(name).Type().Underlying().(*types.Interface)
+		if _, isType := scope.Lookup(name).(*types.TypeName); !ok || !isType {
+			continue
+		}
+		for m := range it.ExplicitMethods() {
+			if list := implementations(pkg, m); len(list) > 0 {
+				if s := agreement(list); !s.isZero() {
+					pkg.Pass.ExportObjectFact(m, s)
+				}
+			}
+		}
+	}
 }
 
 // owned reports whether the package is part of a tensor library. The library's profile says all there

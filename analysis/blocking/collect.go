@@ -556,10 +556,17 @@ func implementations(pkg *Package, method *types.Func) []*Func {
 }
 
 // implementation returns what is known of the only method that a call of an interface's method may lead to in the
-// packages that this one imports, if none of this package's types has it; or nil. The interface must be this package's.
+// packages that this one imports, if none of this package's types has it; or nil. Of another package's interface it is
+// what the types of that package agree on.
 func implementation(pkg *Package, method *types.Func) *Summary {
 	it, ok := syntax.RecvType(method).Underlying().(*types.Interface)
-	if !ok || method.Pkg() != pkg.Pass.Pkg || len(pkg.Implementing(it, method.Name())) > 0 {
+	if !ok || len(pkg.Implementing(it, method.Name())) > 0 {
+		return nil
+	}
+	if method.Pkg() != pkg.Pass.Pkg {
+		if s := new(Summary); pkg.Pass.ImportObjectFact(method, s) {
+			return s
+		}
 		return nil
 	}
 	var found *Summary

@@ -270,12 +270,17 @@ func (t *tracer) operand(c *Call, op int) Origin {
 //
 //	each(batches, func(b batch) { use(b.x) }) // b comes from batches
 //
-// A parameter of a declared function, as of one that sets a field, comes from the calls in the loop that t is within.
+// A parameter of a declared function, as of one that sets a field, comes from the calls in the loop that t is within,
+// or without one from all calls. Other packages may call what is exported, and pass what they have just computed. What a
+// constructor is given was there before.
+//
+//	func (m *Meter) Update(loss *tensor.Tensor) { m.last = loss }
 func (t *tracer) parameter(p Param) Origin {
-	if p.Of.Lit == nil && t.within != nil {
-		var o Origin
+	if p.Of.Lit == nil && t.loop == nil {
+		isConstructor := p.Of.Sig.Recv() == nil && p.Of.Sig.Results().Len() > 0
+		o := Origin{Pending: t.within == nil && ast.IsExported(p.Of.Name) && !isConstructor}
 		for _, c := range t.callers()[p.Of] {
-			if t.Contains(t.within, c.In, c.Expr.Pos()) || t.CalledFrom(t.within, c.In) {
+			if t.within == nil || t.Contains(t.within, c.In, c.Expr.Pos()) || t.CalledFrom(t.within, c.In) {
 				o = o.union(t.operand(c, p.Operand))
 			}
 		}

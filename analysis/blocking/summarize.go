@@ -373,7 +373,7 @@ func results(pkg *Package, f *Func) []Origin {
 // results, name none, or have one call for all.
 func result(pkg *Package, f *Func, ret *ast.ReturnStmt, i int) Origin {
 	v := f.Sig.Results().At(i)
-	if !pkg.HoldsTensors(v.Type()) {
+	if _, isParam := types.Unalias(v.Type()).(*types.TypeParam); !isParam && !pkg.HoldsTensors(v.Type()) {
 		return Origin{}
 	}
 	switch {

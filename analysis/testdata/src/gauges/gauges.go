@@ -1,0 +1,62 @@
+// Package gauges keeps tensors for those who look at them later.
+package gauges
+
+import "github.com/asyncgen/asyncgen/runtime/tensor"
+
+// A Last keeps the last tensor.
+type Last struct{ t *tensor.Tensor }
+
+func (l *Last) Update(t *tensor.Tensor) { l.t = t }
+func (l *Last) Value() float64          { return l.t.Item() }
+
+// A Sum keeps all of them.
+type Sum struct{ all []*tensor.Tensor }
+
+func (s *Sum) Update(t *tensor.Tensor) { s.all = append(s.all, t) }
+func (s *Sum) Value() float64          { return tensor.Stack(0, s.all...).Sum().Item() }
+
+// A Meter is one of them.
+type Meter interface {
+	Update(t *tensor.Tensor)
+	Value() float64
+}
+
+// A Namer need not wait.
+type Namer interface{ Name() float64 }
+
+type lazy struct{ t *tensor.Tensor }
+
+func (lazy) Name() float64 { return 1 }
+
+func (l *Last) Name() float64 { return l.t.Item() }
+
+// A Box keeps anything.
+type Box[T any] struct{ v T }
+
+func (b *Box[T]) Put(v T) { b.v = v }
+func (b *Box[T]) Take() T { return b.v }
+
+// A Table has what was there when it was made.
+type Table struct{ t *tensor.Tensor }
+
+func New(t *tensor.Tensor) *Table { return &Table{t} }
+
+func (t *Table) At(i int) float64 { return t.t.Row(i).Item() }
+
+var noted *tensor.Tensor
+
+func Note(t *tensor.Tensor) { noted = t }
+func Noted() float64        { return noted.Item() }
+
+// only is called by others of the package, with what is there.
+type only struct{ t *tensor.Tensor }
+
+func (o *only) set(t *tensor.Tensor) { o.t = t }
+func (o *only) Value() float64       { return o.t.Item() }
+
+// NewOnly returns one of host data.
+func NewOnly() *only {
+	o := new(only)
+	o.set(tensor.From([]float32{1}))
+	return o
+}

@@ -1,0 +1,94 @@
+package loopcall
+
+import (
+	"gauges"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// Types of other packages that keep what they are given, and read it later.
+
+func lastValues(m *gauges.Last, xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		m.Update(x.MulScalar(2))
+		sum += m.Value() // want `m.Value waits for the device in each iteration`
+	}
+	return sum
+}
+
+func sumsOf(m *gauges.Sum, xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		m.Update(x.MulScalar(2))
+		sum += m.Value() // want `m.Value waits for the device in each iteration`
+	}
+	return sum
+}
+
+func anyMeter(m gauges.Meter, xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		m.Update(x.MulScalar(2))
+		sum += m.Value() // want `m.Value waits for the device in each iteration`
+	}
+	return sum
+}
+
+// Not all of the package's types wait.
+func names(m gauges.Namer, xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		x.MulScalar(2)
+		sum += m.Name()
+	}
+	return sum
+}
+
+// What a constructor was given is there.
+func tableRows(t *gauges.Table, xs []*tensor.Tensor) (sum float64) {
+	for i, x := range xs {
+		x.MulScalar(2)
+		sum += t.At(i)
+	}
+	return sum
+}
+
+func notedAll(xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		gauges.Note(x.MulScalar(2))
+		sum += gauges.Noted() // want `gauges.Noted waits for the device in each iteration`
+	}
+	return sum
+}
+
+// Nobody else can call its method.
+func onlyThere(xs []*tensor.Tensor) (sum float64) {
+	o := gauges.NewOnly()
+	for _, x := range xs {
+		x.MulScalar(2)
+		sum += o.Value()
+	}
+	return sum
+}
+
+// The same within one package.
+
+type keeper struct{ last *tensor.Tensor }
+
+func (k *keeper) keep(t *tensor.Tensor) { k.last = t.Detach() }
+func (k *keeper) value() float64        { return k.last.Item() }
+
+type fitted struct{ *keeper }
+
+func (f *fitted) fit(x *tensor.Tensor) { f.keep(x.MulScalar(2)) }
+
+func fits(f *fitted, xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		f.fit(x)
+		sum += f.value() // want `f.value waits for the device in each iteration`
+	}
+	return sum
+}
+
+func since(f *fitted, xs []*tensor.Tensor) {
+	for f.last == nil || f.value() > 1 { // want `f.value waits for the device in each iteration`
+		f.fit(xs[0])
+	}
+}
