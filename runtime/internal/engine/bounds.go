@@ -66,7 +66,7 @@ func (e *Engine) stallFor(st *stream, bytes int64, k *device.Kernel, pc uintptr)
 	start := now()
 	var h help
 	e.outside(func() { h = e.awaitRoom(st, bytes) })
-	e.countStall(k.Name, pc, now()-start, h)
+	e.countStall(k.Name, pc, since(start), h)
 }
 
 // awaitRoom is stallFor once it is known that there is no room yet.

@@ -358,6 +358,7 @@ var mutants = []mutant{
 	{"a trace forgets what a device does when it has nothing to do", "trace.go", "w.busy = len(list) > 0", "_ = 0"},
 	{"a device computes two at once in the trace", "trace.go", "max(h.ev.Begin, w.last)", "h.ev.Begin"},
 	{"one goroutine enqueues all in the trace", "trace.go", "x.By = uint64(self())", "x.By = 1"},
+	{"a wait ends in the trace when it is written", "trace.go", "Begin: s.begin, End: s.end, PC", "Begin: e.now() - s.took(), End: e.now(), PC"},
 	{"stalls are waits in the trace", "stats.go", "e.noteWait(trace.Stall,", "e.noteWait(trace.Wait,"},
 }
 

@@ -49,7 +49,7 @@ func (e *Engine) finishScope(ctx context.Context, s *device.Scope, streams []*st
 		}
 	}
 	if start != 0 {
-		e.countWait(name, pc, now()-start, h, trace.ID{})
+		e.countWait(name, pc, since(start), h, trace.ID{})
 	}
 	return err
 }

@@ -86,9 +86,18 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// countWait counts a wait that took so long, with help h. id is the operation that it waited for, if it was one.
-func (e *Engine) countWait(name string, pc uintptr, took time.Duration, h help, id trace.ID) {
-	e.noteWait(trace.Wait, name, pc, took, h, id)
+// A span is when something began and ended, by the clock of now or that of a model.
+type span struct{ begin, end time.Duration }
+
+// since is the span from begin, by the clock of now, until now.
+func since(begin time.Duration) span { return span{begin, now()} }
+
+func (s span) took() time.Duration { return s.end - s.begin }
+
+// countWait counts a wait, with help h. id is the operation that it waited for, if it was one.
+func (e *Engine) countWait(name string, pc uintptr, s span, h help, id trace.ID) {
+	e.noteWait(trace.Wait, name, pc, s, h, id)
+	took := s.took()
 	e.totals.waits.Add(1)
 	e.totals.waitTime.Add(int64(h.idle))
 	e.totals.helped.Add(h.ops)
@@ -130,9 +139,10 @@ func (e *Engine) idle(took time.Duration) time.Duration {
 	return took
 }
 
-// countStall counts a stall that took so long, with help h.
-func (e *Engine) countStall(name string, pc uintptr, took time.Duration, h help) {
-	e.noteWait(trace.Stall, name, pc, took, h, trace.ID{})
+// countStall counts a stall, with help h.
+func (e *Engine) countStall(name string, pc uintptr, s span, h help) {
+	e.noteWait(trace.Stall, name, pc, s, h, trace.ID{})
+	took := s.took()
 	e.totals.stalls.Add(1)
 	e.totals.stallTime.Add(int64(h.idle))
 	e.totals.helped.Add(h.ops)

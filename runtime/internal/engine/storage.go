@@ -201,7 +201,7 @@ func WaitEach(ctx context.Context, name string, ss []*Storage) error {
 		}
 	}
 	if waited != nil {
-		waited.countWait(name, pc, now()-start, h, last)
+		waited.countWait(name, pc, since(start), h, last)
 	}
 	for _, s := range ss {
 		if err == nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/bubble"
 	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
@@ -209,17 +210,21 @@ func (t *tracer) name(row uint64, name string) {
 	}
 }
 
-// noteWait notes a wait or stall that took so long and ends now. id is what a wait waited for, if it was one operation.
-func (e *Engine) noteWait(kind trace.Kind, name string, pc uintptr, took time.Duration, h help, id trace.ID) {
+// noteWait notes a wait or stall. id is what a wait waited for, if it was one operation.
+func (e *Engine) noteWait(kind trace.Kind, name string, pc uintptr, s span, h help, id trace.ID) {
 	t := e.tracer.w.Load()
 	if t == nil {
 		return
 	}
-	end := e.now()
-	t.Add(&trace.Event{Kind: kind, Name: name, Row: uint64(self()), Begin: end - took, End: end, PC: pc, Idle: h.idle, ID: id}, e.inFlight.Load())
+	isVirtual := e.virtual.Load() != nil
+	if !isVirtual && !e.onChannels() && bubble.In() { // where now has the bubble's clock
+		end := e.now()
+		s = span{end - s.took(), end}
+	}
+	t.Add(&trace.Event{Kind: kind, Name: name, Row: uint64(self()), Begin: s.begin, End: s.end, PC: pc, Idle: h.idle, ID: id}, e.inFlight.Load())
 	switch {
 	case kind != trace.Wait:
-	case e.virtual.Load() != nil:
+	case isVirtual:
 		t.Flush() // it takes no time by that clock, by which much may happen until the next write of Pass
 	default:
 		t.Pass()

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/asyncgen/asyncgen/internal/trace"
 )
 
 // A traceEvent is an event as a viewer reads it.
@@ -176,6 +178,32 @@ func TestTraceBy(t *testing.T) {
 	}
 	if len(n) != 2 || n[by[0]] != 1 || n[by[1]] != 2 {
 		t.Errorf("operations by goroutine are %v, want one of %d and two of %d", n, by[0], by[1])
+	}
+}
+
+// TestTraceOfLateWaits: a wait is in the trace as long as it took, even if the goroutine comes late to say so. Else it
+// would begin after the operations that the goroutine has executed meanwhile.
+func TestTraceOfLateWaits(t *testing.T) {
+	e := newEngine(t, Options{Mode: Async, Workers: 1})
+	var text bytes.Buffer
+	stop, err := e.Trace(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := now()
+	s := span{begin, begin + 25*time.Microsecond}
+	e.countWait("Wait", 0, s, help{}, trace.ID{})
+	e.countStall("MatMul", 0, s, help{})
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	_, others, err := readTrace(text.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := slices.DeleteFunc(others, func(ev *traceEvent) bool { return ev.Cat != "wait" && ev.Cat != "stall" })
+	if len(list) != 2 || list[0].Ts != list[1].Ts || list[0].Dur != 25 || list[1].Dur != 25 {
+		t.Errorf("a wait and a stall at the same time, of 25 us, are %+v", list)
 	}
 }
 

@@ -72,7 +72,8 @@ func (e *Engine) reach(clock *device.VirtualClock, t time.Duration, name string,
 		return err
 	}
 	took := clock.Reach(t)
-	e.countWait(name, pc, took, help{ops: ops, idle: took}, id)
+	end := clock.Now()
+	e.countWait(name, pc, span{end - took, end}, help{ops: ops, idle: took}, id)
 	return nil
 }
 
@@ -81,7 +82,8 @@ func (e *Engine) reach(clock *device.VirtualClock, t time.Duration, name string,
 // is held.
 func (st *stream) stamp(clock *device.VirtualClock, r *record) {
 	if took := clock.Reach(r.stamp.Finished()); took > 0 {
-		st.e.countStall(r.kernel.Name, r.pc, took, help{idle: took})
+		end := clock.Now()
+		st.e.countStall(r.kernel.Name, r.pc, span{end - took, end}, help{idle: took})
 	}
 	r.stamp.Finish(0)
 	if r.isGate || r.isRelease() {

@@ -391,7 +391,7 @@ func (e *Engine) wait(ctx context.Context, st *stream, g goal, name string, pc u
 	region := rtrace.StartRegion(context.Background(), name) // for go tool trace
 	h, err := st.await(ctx, g)
 	region.End()
-	e.countWait(name, pc, now()-start, h, trace.ID{Stream: st.id, Seq: g.seq})
+	e.countWait(name, pc, since(start), h, trace.ID{Stream: st.id, Seq: g.seq})
 	return err
 }
 
@@ -445,7 +445,7 @@ func (e *Engine) finish(ctx context.Context, streams []*stream, ends []uint64, n
 		st.exec.settle()
 	}
 	if start != 0 {
-		e.countWait(name, pc, now()-start, h, trace.ID{})
+		e.countWait(name, pc, since(start), h, trace.ID{})
 	}
 	return err
 }
