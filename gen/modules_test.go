@@ -66,7 +66,7 @@ func Waits(xs []*tensor.Tensor) (total float64) {
 `))
 	os.Remove(filepath.Join(dir, "go.mod"))
 	gentest.Write(t, filepath.Join(dir, "go.work"), []byte("go 1.26\n\nuse (\n\t./user\n\t./other\n)\n"))
-	r, err := gen.Generate(context.Background(), gen.Config{Dir: filepath.Join(dir, "user"), Env: append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"), "GOFLAGS=")})
+	r, err := gen.Generate(context.Background(), gen.Config{Dir: filepath.Join(dir, "user"), Env: append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -271,8 +271,8 @@ func (t *tracer) operand(c *Call, op int) Origin {
 //	each(batches, func(b batch) { use(b.x) }) // b comes from batches
 //
 // A parameter of a declared function, as of one that sets a field, comes from the calls in the loop that t is within,
-// or without one from all calls. Other packages may call what is exported, and pass what they have just computed. What a
-// constructor is given was there before.
+// or without one from all calls. Other packages may call what is exported, and pass what they have just computed. What
+// a constructor is given was there before.
 //
 //	func (m *Meter) Update(loss *tensor.Tensor) { m.last = loss }
 func (t *tracer) parameter(p Param) Origin {

@@ -31,7 +31,7 @@ func TestInterruptedGoCommandCleansUp(t *testing.T) {
 	cmd := overlay.Command(ctx, "run", ".")
 	cmd.WaitDelay = time.Minute
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOTMPDIR="+temp, "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOTMPDIR="+temp, "GOWORK=off")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

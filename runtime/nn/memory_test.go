@@ -20,7 +20,7 @@ func TestLayersLeaveNothing(t *testing.T) {
 	asyncrt.WaitAll() // other tests have made operations fail
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	leavesNothing := func(t *testing.T, k kind, _ nn.Module, small *tensor.Tensor) {
-		const samples = 512
+		const samples = 256
 		b := cpu.New()
 		dev := device.Wrap("cpu", device.KindSimulated, b)
 		repeated := small.To(dev).Unsqueeze(0).BroadcastTo(append([]int{samples}, small.Shape()...)...)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
-	"github.com/asyncgen/asyncgen/device/devicetest"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -18,7 +17,7 @@ func TestRatesOfTheDevice(t *testing.T) {
 	f := load(t)
 	rates := []float64{0.03, 0.1 / 3, 0, 0.007}
 	for name, make := range trainings {
-		for _, d := range devicetest.Names(t) {
+		for _, d := range devicesFor(t, name) {
 			on, err := device.Open(d)
 			if err != nil {
 				t.Fatal(err)

@@ -450,7 +450,7 @@ func TestRandomPrograms(t *testing.T) {
 	defer f.close()
 	n := uint64(*programs)
 	if testing.Short() {
-		n = min(n, 400) // with the race detector one takes ten times as long
+		n = min(n, 200) // with the race detector one takes ten times as long
 	}
 	for i := uint64(0); i < n; i += programsARound {
 		some := min(programsARound, n-i)
