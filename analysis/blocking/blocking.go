@@ -56,6 +56,7 @@
 //	rebuild.go    which calls build an operation or a graph
 //	summary.go    what is known of a function, as a fact
 //	summarize.go  computes the summaries, callees first
+//	exports.go    which facts other packages get
 //	query.go      questions about one function or call
 //	syntax.go     questions about one variable
 //	libraries.go  the profiles that are known
@@ -130,32 +131,8 @@ func run(pass *analysis.Pass) (any, error) {
 	collect(pkg, root)
 	summarize(pkg)
 	addHoards(pkg)
-	for fn, f := range pkg.Decls {
-		if !f.Summary.isZero() {
-			pass.ExportObjectFact(fn, &f.Summary)
-		}
-	}
-	exportInterfaces(pkg)
+	export(pkg)
 	return pkg, nil
-}
-
-// exportInterfaces exports, for the methods of the package's interfaces, what the methods of its types agree on that a
-// call may lead to.
-func exportInterfaces(pkg *Package) {
-	scope := pkg.Pass.Pkg.Scope()
-	for _, name := range scope.Names() {
-		it, ok := scope.Lookup(name).Type().Underlying().(*types.Interface)
-		if _, isType := scope.Lookup(name).(*types.TypeName); !ok || !isType {
-			continue
-		}
-		for m := range it.ExplicitMethods() {
-			if list := implementations(pkg, m); len(list) > 0 {
-				if s := agreement(list); !s.isZero() {
-					pkg.Pass.ExportObjectFact(m, s)
-				}
-			}
-		}
-	}
 }
 
 // owned reports whether the package is part of a tensor library. The library's profile says all there

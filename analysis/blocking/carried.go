@@ -341,3 +341,36 @@ func (pkg *Package) looksAt(f *Func, v *types.Var) bool {
 	}
 	return false
 }
+
+// IsRetry reports whether l is left when c returns no error: it goes on only after a failure.
+//
+//	for ; n > 0; n /= 2 {
+//		y := f(n)
+//		if err := y.Wait(); err == nil {
+//			return y
+//		}
+//	}
+func (pkg *Package) IsRetry(c *Call, l *Loop) bool {
+	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+	if !ok || l.Func != c.In || l.Blocks == nil {
+		return false
+	}
+	err := pkg.Variable(assign.Lhs[len(assign.Lhs)-1])
+	fl := c.In.Flow()
+	for at := range l.Blocks {
+		blk := fl.Blocks[at]
+		if len(blk.Succs) != 2 || len(blk.Nodes) == 0 {
+			continue
+		}
+		e, ok := blk.Nodes[len(blk.Nodes)-1].(*ast.BinaryExpr)
+		if !ok || err == nil || !pkg.Mentions(e, err) || e.Pos() < c.Expr.Pos() {
+			continue
+		}
+		for i, s := range blk.Succs {
+			if !l.Blocks[s.Index] && pkg.IsFailure(e, i != 0) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -513,8 +513,8 @@ func librarySummary(pkg *Package, api tensorapi.Func, e ast.Expr) *Summary {
 	return s
 }
 
-// funcObject returns what is known of a function, or of a variable that is set once to a function.
-// Library functions have no summary here; see methodValue.
+// funcObject returns what is known of a function, or of a variable that is set once to a function, by this package or
+// by the one that declares it. Library functions have no summary here; see methodValue.
 func funcObject(pkg *Package, obj types.Object, depth int) FuncValue {
 	switch obj := obj.(type) {
 	case *types.Func:
@@ -532,6 +532,10 @@ func funcObject(pkg *Package, obj types.Object, depth int) FuncValue {
 		}
 		if d := pkg.Defs[obj]; len(d) == 1 && d[0].Kind == DefValue && !obj.IsField() && pkg.Params[obj].Of == nil {
 			return pkg.FuncValue(d[0].Value, depth+1)
+		}
+		// Another package's variable, that this one leaves as it is.
+		if s := new(Summary); obj.Pkg() != nil && obj.Pkg() != pkg.Pass.Pkg && !obj.IsField() && len(pkg.Defs[obj]) == 0 && pkg.Pass.ImportObjectFact(obj, s) {
+			return FuncValue{sum: s}
 		}
 	}
 	return FuncValue{}

@@ -74,23 +74,27 @@ func asPassed(pkg *Package, e ast.Expr, f *Func) (Operands, bool) {
 }
 
 // keepers says which operands a function puts into lists, maps and other containers that outlive the
-// call: fields and variables of the package. An assignment of a whole field, m.last = loss, keeps only
-// the last one and doesn't count.
+// call: fields and variables of the package, and receivers that are lists or maps. An assignment of a
+// whole field, m.last = loss, keeps only the last one and doesn't count.
+//
+//	func (l *losses) add(loss *tensor.Tensor) { *l = append(*l, loss) } // keeps operand 0
 func keepers(pkg *Package) map[*Func]Operands {
 	keep := make(map[*Func]Operands)
 	for v, defs := range pkg.Defs {
-		if !v.IsField() && v.Parent() != pkg.Pass.Pkg.Scope() {
+		isReceiver := isCollected(v.Type()) && pkg.Params[v].Of != nil && pkg.Params[v].Operand == tensorapi.Recv
+		if !v.IsField() && v.Parent() != pkg.Pass.Pkg.Scope() && !isReceiver {
 			continue
 		}
 		for _, d := range defs {
 			if d.Kind != DefValue || d.In == nil {
 				continue
 			}
+			if types.Identical(pkg.Info.TypeOf(d.Value), v.Type()) && (isReceiver || pkg.SelfAppend(v, d) == nil) {
+				continue // all of it is replaced
+			}
 			parts := []ast.Expr{d.Value}
-			if call := pkg.SelfAppend(v, d); call != nil {
+			if call := syntax.AsCall(d.Value); call != nil && syntax.IsBuiltin(pkg.Info, call, "append") {
 				parts = call.Args[1:]
-			} else if types.Identical(pkg.Info.TypeOf(d.Value), v.Type()) {
-				continue
 			}
 			for _, e := range parts {
 				if u := pkg.Local(e); u != nil && pkg.Params[u].Of == d.In {
@@ -100,6 +104,37 @@ func keepers(pkg *Package) map[*Func]Operands {
 		}
 	}
 	return keep
+}
+
+// isCollected reports whether t is a list or map with a name, or a pointer to one: the receiver of a method that keeps
+// things there.
+func isCollected(t types.Type) bool {
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	_, isNamed := types.Unalias(t).(*types.Named)
+	return isNamed && syntax.ElementType(t) != nil
+}
+
+// addKept notes in stores what methods of lists and maps keep there: l.add(loss) stores loss in l.
+func addKept(pkg *Package) {
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			recv := c.Operand(tensorapi.Recv)
+			if c.Callee == nil || c.Callee.Signature().Recv() == nil || len(recv) != 1 || !isCollected(c.Callee.Signature().Recv().Type()) {
+				continue
+			}
+			keeps := pkg.keeps[c.Target]
+			if c.summary != nil {
+				keeps = c.summary.Keeps
+			}
+			for i, e := range c.Expr.Args {
+				if v := pkg.Variable(recv[0]); v != nil && keeps.Has(i) {
+					pkg.stores[v] = append(pkg.stores[v], Def{In: f, Value: e, Pos: e.Pos()})
+				}
+			}
+		}
+	}
 }
 
 // AllOperands lists the receiver, if there is one, and the arguments.

@@ -27,6 +27,7 @@ const maxRounds = 8
 func summarize(pkg *Package) {
 	order := components(pkg)
 	pkg.keeps = keepers(pkg)
+	addKept(pkg)
 	for range maxRounds {
 		changed := false
 		for _, f := range order {
@@ -185,10 +186,11 @@ func addWait(pkg *Package, list []Wait, g *Func, c *Call, w CallWait) []Wait {
 	return list
 }
 
-// RunsInLoop reports whether c runs in a loop of g, or of the function that g is a part of.
+// RunsInLoop reports whether c runs in a loop of g, or of the function that g is a part of, and not only until it
+// succeeds.
 func (pkg *Package) RunsInLoop(g *Func, c *Call) bool {
 	for l := range pkg.LoopsAround(g, c.Expr.Pos()) {
-		if !l.Small && !(l.Blocks == nil && l.Func == g.Owner()) {
+		if !l.Small && !(l.Blocks == nil && l.Func == g.Owner()) && !pkg.IsRetry(c, l) {
 			return true
 		}
 	}
@@ -373,7 +375,7 @@ func results(pkg *Package, f *Func) []Origin {
 // results, name none, or have one call for all.
 func result(pkg *Package, f *Func, ret *ast.ReturnStmt, i int) Origin {
 	v := f.Sig.Results().At(i)
-	if _, isParam := types.Unalias(v.Type()).(*types.TypeParam); !isParam && !pkg.HoldsTensors(v.Type()) {
+	if !ofParam(v.Type()) && !pkg.HoldsTensors(v.Type()) {
 		return Origin{}
 	}
 	switch {
@@ -385,6 +387,19 @@ func result(pkg *Package, f *Func, ret *ast.ReturnStmt, i int) Origin {
 		return pkg.OriginOf(ret.Results[i], f)
 	}
 	return newTracer(pkg, f).expr(ret.Results[0], i, f)
+}
+
+// ofParam reports whether t is a type parameter, or a struct that is made of some.
+func ofParam(t types.Type) bool {
+	switch t := types.Unalias(t).(type) {
+	case *types.TypeParam:
+		return true
+	case *types.Pointer:
+		return ofParam(t.Elem())
+	case *types.Named:
+		return slices.ContainsFunc(slices.Collect(t.TypeArgs().Types()), ofParam)
+	}
+	return false
 }
 
 // isReplaced reports whether v, a variable of f, holds an element of a list in a field that f then replaces, as a ring

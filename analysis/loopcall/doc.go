@@ -58,9 +58,9 @@
 // leads there.
 //
 // Missed: calls through function values that may be one of several; calls through interfaces of
-// other packages, or with more than three implementations, except for elements of lists as above;
-// reads more than three calls deep; reads of tensors in fields that no function of their package
-// sets.
+// other packages that these don't implement, or with more than three implementations, except for
+// elements of lists as above; reads more than three calls deep; reads of tensors in fields that no
+// function of their package sets.
 //
 // Fix: none. Other callers rely on the signature of a function.
 package loopcall

@@ -46,7 +46,7 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 		if _, measured := pkg.IsMeasured(l); measured || pkg.IsOuter(l, c) {
 			return nil
 		}
-		if isRetry(pkg, c, l) || multiplies(l) {
+		if pkg.IsRetry(c, l) || multiplies(l) {
 			return nil
 		}
 		if w.Operand != nil && (!pkg.Fresh(w.Operand, c.In, l) || isDelayed(pkg, c, w.Operand, l)) {
@@ -79,39 +79,6 @@ func isForReader(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool
 				slices.ContainsFunc(Uses(pkg, d, l), func(p Place) bool { return isAwaited(pkg, p, e, l) })
 		})
 	})
-}
-
-// isRetry reports whether l is left when c returns no error: it goes on only after a failure.
-//
-//	for ; n > 0; n /= 2 {
-//		y := f(n)
-//		if err := y.Wait(); err == nil {
-//			return y
-//		}
-//	}
-func isRetry(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
-	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-	if !ok || l.Func != c.In || l.Blocks == nil {
-		return false
-	}
-	err := pkg.Variable(assign.Lhs[len(assign.Lhs)-1])
-	fl := c.In.Flow()
-	for at := range l.Blocks {
-		blk := fl.Blocks[at]
-		if len(blk.Succs) != 2 || len(blk.Nodes) == 0 {
-			continue
-		}
-		e, ok := blk.Nodes[len(blk.Nodes)-1].(*ast.BinaryExpr)
-		if !ok || err == nil || !pkg.Mentions(e, err) || e.Pos() < c.Expr.Pos() {
-			continue
-		}
-		for i, s := range blk.Succs {
-			if !l.Blocks[s.Index] && pkg.IsFailure(e, i != 0) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // multiplies reports whether l multiplies its counter, or divides it, in each iteration: it tries sizes, and there are

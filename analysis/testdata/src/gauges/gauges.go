@@ -60,3 +60,38 @@ func NewOnly() *only {
 	o.set(tensor.From([]float32{1}))
 	return o
 }
+
+// Losses keeps them in the list itself.
+type Losses []*tensor.Tensor
+
+func (l *Losses) Add(t *tensor.Tensor) { *l = append(*l, t) }
+func (l Losses) Final() float64        { return l[len(l)-1].Item() }
+
+// With makes a longer list, and leaves l as it is.
+func (l Losses) With(t *tensor.Tensor) Losses {
+	l = append(l, t)
+	return l
+}
+
+// Curves has lists by name.
+type Curves map[string][]*tensor.Tensor
+
+func (c Curves) Add(name string, t *tensor.Tensor) { c[name] = append(c[name], t) }
+func (c Curves) Last(name string) float64          { return c[name][len(c[name])-1].Item() }
+
+// Log waits. Next is set again, and Mine by others.
+var (
+	Log  = func(t *tensor.Tensor) float64 { return t.Item() }
+	Next = func(t *tensor.Tensor) float64 { return t.Item() }
+	Mine = func(t *tensor.Tensor) float64 { return t.Item() }
+)
+
+func SetNext(f func(t *tensor.Tensor) float64) { Next = f }
+
+// A Pair has two of anything.
+type Pair[A, B any] struct {
+	First  A
+	Second B
+}
+
+func Both[A, B any](a A, b B) Pair[A, B] { return Pair[A, B]{a, b} }

@@ -92,3 +92,31 @@ func since(f *fitted, xs []*tensor.Tensor) {
 		f.fit(xs[0])
 	}
 }
+
+// Lists and maps with methods that keep what they are given.
+func inLists(xs []*tensor.Tensor) (sum float64) {
+	var l, before gauges.Losses
+	before.Add(xs[0].MulScalar(3))
+	c := gauges.Curves{}
+	for _, x := range xs {
+		l.Add(x.MulScalar(2))
+		sum += l.Final() // want `l.Final waits for the device in each iteration`
+		c.Add("loss", x.MulScalar(2))
+		sum += c.Last("loss") // want `c.Last waits for the device in each iteration`
+		before.With(x.MulScalar(2))
+		sum += before.Final()
+	}
+	return sum + l.Final()
+}
+
+func variables(xs []*tensor.Tensor) (sum float64) {
+	gauges.Mine = func(t *tensor.Tensor) float64 { return 1 }
+	if len(xs) > 10 {
+		gauges.Mine = func(t *tensor.Tensor) float64 { return 2 }
+	}
+	for _, x := range xs {
+		sum += gauges.Log(x.MulScalar(2)) // want `gauges.Log waits for the device in each iteration`
+		sum += gauges.Next(x.MulScalar(2)) + gauges.Mine(x.MulScalar(2))
+	}
+	return sum
+}

@@ -23,3 +23,12 @@ func numbers(b *gauges.Box[int], xs []*tensor.Tensor) (sum int) {
 	}
 	return sum
 }
+
+func pairs(xs []*tensor.Tensor) (sum float64) {
+	for i, x := range xs {
+		p := gauges.Both(x.MulScalar(2), i)
+		sum += p.First.Item() // want `AT001`
+		sum += float64(p.Second)
+	}
+	return sum
+}
