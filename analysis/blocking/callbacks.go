@@ -262,6 +262,39 @@ func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[
 	return known && called && !ast.IsExported(p.Of.Name)
 }
 
+// FuncsIn lists the functions of this package that e may stand for, or hold as elements, and what other packages may
+// set to have theirs there: exported fields, parameters of exported functions, and named types of functions with
+// methods. A parameter that its function calls itself is left out, as the summary has that.
+//
+//	func (t *Trainer) Hook(f func(loss *tensor.Tensor)) { t.hooks = append(t.hooks, f) }
+//	for _, h := range t.hooks {
+//		h(loss) // f
+//	}
+func (pkg *Package) FuncsIn(e ast.Expr) (funcs []*Func, open []types.Object) {
+	flow(pkg, e, func(e ast.Expr) bool {
+		if v := pkg.FuncValue(e, 0); v.Fn != nil {
+			funcs = append(funcs, v.Fn)
+			return true
+		}
+		switch e.(type) {
+		case *ast.Ident, *ast.SelectorExpr:
+			v := pkg.Variable(e)
+			if v == nil || v.Pkg() != pkg.Pass.Pkg {
+				break
+			}
+			p, isParam := pkg.Params[v]
+			switch named, isNamed := types.Unalias(v.Type()).(*types.Named); {
+			case isParam && p.Operand == tensorapi.Recv && isNamed:
+				open = append(open, named.Obj())
+			case v.IsField() && v.Exported(), isParam && p.Of.Lit == nil && ast.IsExported(p.Of.Name) && p.Of.Summary.callback(p.Operand) == nil:
+				open = append(open, v)
+			}
+		}
+		return false
+	})
+	return funcs, open
+}
+
 // together is the summary of a call that leads to each of several functions, one after the other: it
 // does what any of them does. Their results stay unknown.
 func together(funcs []FuncValue) *Summary {

@@ -242,3 +242,8 @@ func encloses(pkg *Package, l, m *Loop, f *Func) bool {
 	}
 	return true
 }
+
+// GuardOfLoop says how often calls of the function with the loop l come to it.
+func (pkg *Package) GuardOfLoop(l *Loop) Guard {
+	return guardUnder(pkg, l.Func.Flow().Conditions(l.Head), l.Func, l.Pos, nil)
+}

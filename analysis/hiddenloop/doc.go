@@ -28,10 +28,11 @@
 //     functions that it may lead to wait and others don't, the loop is right for the others, and
 //     the finding is at the read. So it is where the loop's function is given the function by its
 //     callers, who may give it others.
-//   - Another package calls a method of an interface in its loop. So it does with a method whose name
-//     says that it is called after each step or batch, like OnStep, and with a function literal that is
-//     converted to a type with such a method, or takes a tensor and is given to a function with such
-//     a name.
+//   - Another package calls them in its loop: as a method of an interface, or as a function that it was given by an
+//     option, a method like Hook, or an exported field. That package has no finding, as its loop is right for functions
+//     that don't wait. So it is with a method whose name says that it is called after each step or batch, like OnStep,
+//     and with a function literal that is converted to a type with such a method, or takes a tensor and is given to a
+//     function with such a name.
 //   - A method adds what it reads to a field, or keeps the largest value or a count there, like a meter, and
 //     nobody in its package calls it.
 //   - A function takes one step of training and prints the loss, or adds it to a field.
@@ -58,11 +59,14 @@
 //	}
 //
 // Silent: what AT001 is silent about; literals that are called once, on another goroutine, or by
-// functions that the linter knows nothing about. Methods of meters are silent, too, if they do something
-// else when a value is the best, return what they read, read before they lock a mutex, or have a name
-// that speaks of epochs and reports.
+// functions that the linter knows nothing about; functions that another package asks for a number, calls
+// for one of several events by name, or shows what its loop goes on from, like the frames of a
+// simulation. Methods of meters are silent, too, if they do something else when a value is the best,
+// return what they read, read before they lock a mutex, or have a name that speaks of epochs and
+// reports.
 //
-// Missed: iterators of a type that doesn't show that they are functions.
+// Missed: iterators of a type that doesn't show that they are functions; functions that another package wraps in its
+// own before it calls them.
 //
 // Fix: none. Where a value goes decides what is right.
 package hiddenloop

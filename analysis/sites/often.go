@@ -42,13 +42,16 @@ func RunsOften(p *lint.Pass, c *blocking.Call) bool {
 
 // runsOften is RunsOften with what repeatedFuncs has found. Depth bounds the callers.
 func runsOften(pkg *blocking.Package, repeated map[*blocking.Func]*blocking.Loop, c *blocking.Call, depth int) bool {
-	if depth > 3 || pkg.GuardOf(c.In, c.Expr.Pos(), nil) == blocking.Rarely {
+	if depth > 3 {
 		return false
 	}
 	for l := range pkg.LoopsAround(c.In, c.Expr.Pos()) {
 		if pace := paceOf(pkg, c, l, false); pace != idle {
-			return pace == busy && pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Rarely && !pkg.Any(l, IsStreamed) && !IsPaced(pkg, l)
+			return pace == busy && pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Rarely && pkg.GuardOfLoop(l) != blocking.Rarely && !pkg.Any(l, IsStreamed) && !IsPaced(pkg, l)
 		}
+	}
+	if pkg.GuardOf(c.In, c.Expr.Pos(), nil) == blocking.Rarely {
+		return false
 	}
 	f := c.In.Owner()
 	if l := repeated[f]; l != nil && l.Why != blocking.Accumulating {

@@ -18,18 +18,12 @@ import (
 //
 //   - one of several implementations of a method, or one of several hooks, that a loop calls. The loop
 //     is right for those that don't wait, so the read in the others has to change;
+//   - a function that another package calls so (inloop.go);
 //   - a method that adds what it reads to a field, like a meter;
 //   - the Forward of a module;
 //   - a function that takes a step of training and leaves the loop to its callers;
 //   - a method whose name says that it is called after each step, like OnStep, and a literal that becomes a hook with
 //     such a method, or is given to a function with such a name.
-
-// InLoop is the fact about a method of an interface that its package calls in each iteration of a loop, as it does
-// with hooks.
-type InLoop struct{}
-
-// AFact marks InLoop as a fact of package analysis.
-func (*InLoop) AFact() {}
 
 // rareName matches the names of methods that are called now and then.
 var rareName = regexp.MustCompile(`(?i)epoch|valid|eval|final|summar|end|finish|flush|report|close|check|episode|round|done|stop|reset`)
@@ -49,22 +43,11 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 					loops[g] = &blocking.Loop{Pos: d.Expr.Pos(), Func: g, Why: blocking.Chosen}
 				}
 			}
-			if d.Dynamic && d.Callee != nil && d.Callee.Pkg() == pkg.Pass.Pkg && isCalledAgain(pkg, d, false) {
-				pass.ExportObjectFact(d.Callee.Origin(), new(InLoop))
-			}
 		}
 	}
-	for _, of := range pass.AllObjectFacts() {
-		method, ok := of.Object.(*types.Func)
-		if _, isLooped := of.Fact.(*InLoop); !ok || !isLooped || method.Pkg() == pkg.Pass.Pkg {
-			continue
-		}
-		if it, ok := syntax.RecvType(method).Underlying().(*types.Interface); ok {
-			for _, g := range pkg.Implementing(it, method.Name()) {
-				if loops[g] == nil && len(g.Summary.Waits) > 0 {
-					loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
-				}
-			}
+	for _, g := range loopedElsewhere(pass, pkg) {
+		if loops[g] == nil {
+			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
 		}
 	}
 	called := make(map[*blocking.Func]bool)
@@ -212,15 +195,12 @@ func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 // or in a function that takes a step of training. A loop over nothing but the list of functions doesn't
 // count, and neither does one that enqueues nothing, unless one of the functions does (enqueues).
 func isCalledAgain(pkg *blocking.Package, d *blocking.Call, enqueues bool) bool {
-	if pkg.GuardOf(d.In, d.Expr.Pos(), nil) == blocking.Rarely {
-		return false
-	}
 	for l := range pkg.LoopsAround(d.In, d.Expr.Pos()) {
 		if pace := paceOf(pkg, d, l, enqueues); pace != idle {
-			return pace == busy && pkg.GuardOf(d.In, d.Expr.Pos(), l) != blocking.Rarely
+			return pace == busy && pkg.GuardOf(d.In, d.Expr.Pos(), l) != blocking.Rarely && pkg.GuardOfLoop(l) != blocking.Rarely
 		}
 	}
-	return takesStep(pkg, d.In.Owner())
+	return pkg.GuardOf(d.In, d.Expr.Pos(), nil) != blocking.Rarely && takesStep(pkg, d.In.Owner())
 }
 
 // candidates lists the functions that d, the call of an unknown function, may lead to, as far as this package shows.

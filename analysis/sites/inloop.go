@@ -1,0 +1,214 @@
+package sites
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/analysis"
+)
+
+// Functions that another package calls in each iteration of a loop. That package doesn't know them, and this one
+// doesn't see the loop; a fact tells.
+
+// InLoop is the fact about something by which other packages have functions of theirs called in each iteration of a
+// loop: a method of an interface, an exported field of function type, a parameter whose function is kept for later, or
+// a type of functions with a method that calls them.
+//
+//	func (t *Trainer) Hook(f func(loss *tensor.Tensor)) { t.hooks = append(t.hooks, f) } // f, if Run calls all hooks
+//	func (f HookFunc) OnStep(loss *tensor.Tensor)       { f(loss) }                      // HookFunc
+type InLoop struct {
+	// Args are the arguments of these calls with tensors that may be unfinished.
+	Args blocking.Operands
+}
+
+// AFact marks InLoop as a fact of package analysis.
+func (*InLoop) AFact() {}
+
+// loopedElsewhere lists the functions of this package that wait and that another package calls in a loop. It exports
+// the facts about this package: of what it calls in its loops, and of what it gives to another package that does.
+func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocking.Func) {
+	found := make(map[types.Object]blocking.Operands)
+	// What this package calls.
+	for _, f := range pkg.Funcs {
+		for _, d := range f.Calls {
+			if !d.Dynamic || d.Away || d.API.Kind != tensorapi.Unknown {
+				continue
+			}
+			add := func(list ...types.Object) {
+				for _, o := range list {
+					if !isRare(pkg, o) {
+						found[o] |= unfinished(pkg, d)
+					}
+				}
+			}
+			if d.Callee != nil && d.Callee.Pkg() == pkg.Pass.Pkg && isBusy(pkg, d) {
+				add(d.Callee.Origin())
+			} else if d.Callee == nil && onlyListens(pkg, d) {
+				passed(pkg, d.Expr.Fun, d, 0, func(e ast.Expr, at *blocking.Call) {
+					if isBusy(pkg, at) {
+						_, open := pkg.FuncsIn(e)
+						add(open...)
+					}
+				})
+			}
+		}
+	}
+	// What others call, if it waits for one of the arguments, or for something that it isn't given.
+	again := func(g *blocking.Func, fact *InLoop) {
+		if slices.ContainsFunc(g.Summary.Waits, func(w blocking.Wait) bool { return w.Operand < 0 || fact.Args.Has(w.Operand) }) {
+			list = append(list, g)
+		}
+	}
+	given := func(e ast.Expr, fact *InLoop) {
+		funcs, open := pkg.FuncsIn(e)
+		for _, g := range funcs {
+			if !isTest(pkg, g) {
+				again(g, fact)
+			}
+		}
+		for _, o := range open {
+			found[o] |= fact.Args
+		}
+	}
+	for _, of := range pass.AllObjectFacts() {
+		fact, ok := of.Fact.(*InLoop)
+		if !ok || of.Object.Pkg() == pkg.Pass.Pkg {
+			continue
+		}
+		switch o := of.Object.(type) {
+		case *types.TypeName:
+			for _, g := range pkg.Funcs {
+				if g.Lit != nil && isMadeAs(pkg, g, o.Type()) && !isTest(pkg, g) {
+					again(g, fact)
+				}
+			}
+		case *types.Func:
+			if it, ok := syntax.RecvType(o).Underlying().(*types.Interface); ok {
+				for _, g := range pkg.Implementing(it, o.Name()) {
+					again(g, fact)
+				}
+			}
+		case *types.Var:
+			for _, d := range pkg.Defs[o] {
+				if d.Kind == blocking.DefValue {
+					given(d.Value, fact)
+				}
+			}
+		}
+	}
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if c.Callee == nil || c.API.Kind != tensorapi.Unknown || c.Callee.Pkg() == nil || c.Callee.Pkg() == pkg.Pass.Pkg {
+				continue
+			}
+			params := c.Callee.Origin().Signature().Params()
+			for i, e := range c.Expr.Args {
+				if fact := new(InLoop); params.Len() > 0 && pass.ImportObjectFact(params.At(min(i, params.Len()-1)), fact) {
+					given(e, fact)
+				}
+			}
+		}
+	}
+	for o, args := range found {
+		pass.ExportObjectFact(o, &InLoop{args})
+	}
+	return list
+}
+
+// isRare reports whether o has a name that speaks of epochs and the like: a method, a field, a type, or the function of
+// a parameter.
+func isRare(pkg *blocking.Package, o types.Object) bool {
+	name := o.Name()
+	if v, ok := o.(*types.Var); ok && pkg.Params[v].Of != nil {
+		name = pkg.Params[v].Of.Name
+	}
+	return rareName.MatchString(name) && !stepName.MatchString(name)
+}
+
+// passed finds where the function e that c calls, or the list of it, comes from. If c's function is given it, that is
+// an argument of each of the callers, at their calls: some may be in a loop over batches and others in one over epochs.
+// Depth bounds the callers. An element of a map is one for some event, and never shown.
+//
+//	t.fire(t.onStep, loss) // t.onStep, for h in fire
+//	func (t *Trainer) fire(hooks []Hook, x *tensor.Tensor) { for _, h := range hooks { h(x) } }
+func passed(pkg *blocking.Package, e ast.Expr, c *blocking.Call, depth int, show func(e ast.Expr, at *blocking.Call)) {
+	for range 8 {
+		var v *types.Var
+		switch x := ast.Unparen(e).(type) {
+		case *ast.IndexExpr:
+			if syntax.IsMap(typeOf(pkg, x.X)) {
+				return
+			}
+			e = x.X
+			continue
+		case *ast.Ident:
+			v = pkg.Local(x)
+		}
+		d, p := pkg.Defs[v], pkg.Params[v]
+		switch {
+		case v != nil && p.Of == nil && len(d) == 1 && (d[0].Kind == blocking.DefValue || d[0].Kind == blocking.DefElem):
+			e = d[0].Value
+		case v != nil && len(d) == 0 && p.Of != nil && p.Of.Lit == nil && !ast.IsExported(p.Of.Name) && depth < 3:
+			if pkg.GuardOf(c.In, c.Expr.Pos(), nil) == blocking.Rarely {
+				return
+			}
+			for _, caller := range pkg.CallersOf(p.Of) {
+				for _, e := range caller.Operand(p.Operand) {
+					passed(pkg, e, caller, depth+1, show)
+				}
+			}
+			return
+		default:
+			show(e, c)
+			return
+		}
+	}
+}
+
+// isBusy reports whether c runs in each iteration of a loop that keeps the device busy, and is not as slow as the world
+// outside.
+func isBusy(pkg *blocking.Package, c *blocking.Call) bool {
+	l := busyLoop(pkg, c)
+	return (isCalledAgain(pkg, c, false) || runsOften(pkg, nil, c, 0)) && (l == nil || !pkg.Any(l, IsOutside))
+}
+
+// onlyListens reports whether d calls a function that is told something, and returns no more than whether to go on. One
+// that returns a value is asked for it.
+func onlyListens(pkg *blocking.Package, d *blocking.Call) bool {
+	for v := range pkg.ResultsOf(d).Variables() {
+		if !syntax.IsError(v.Type()) && !types.Identical(v.Type(), types.Typ[types.Bool]) {
+			return false
+		}
+	}
+	return true
+}
+
+// busyLoop returns the innermost loop around d that enqueues work, or nil.
+func busyLoop(pkg *blocking.Package, d *blocking.Call) *blocking.Loop {
+	for l := range pkg.LoopsAround(d.In, d.Expr.Pos()) {
+		if paceOf(pkg, d, l, false) != idle {
+			return l
+		}
+	}
+	return nil
+}
+
+// unfinished returns the arguments of d with tensors that the loop around d may have enqueued. Without a loop, they may
+// come from the callers of d's function. Somebody waits for a tensor from which the next one is computed, as for the
+// frames of a simulation.
+func unfinished(pkg *blocking.Package, d *blocking.Call) (args blocking.Operands) {
+	l := busyLoop(pkg, d)
+	for i, e := range d.Expr.Args {
+		o := pkg.OriginOf(e, d.In)
+		isPending := l == nil && (o.Pending || o.From != 0) ||
+			l != nil && (pkg.Fresh(e, d.In, l) || pkg.Arrives(e, d.In, l) || setsFields(pkg, e, l)) && !isFed(pkg, e, l)
+		if i < 31 && isPending {
+			args |= 1 << (i + 1)
+		}
+	}
+	return args
+}
