@@ -148,6 +148,14 @@ var (
 		// Only positive numbers: where the sum cancels, the rounding of the product weighs more.
 		Domain: []Interval{{0.1, 10}}, ULP: 1,
 	})
+	AddMul = define(&Def{
+		Name: "AddMul", Tensors: 3, Types: Numbers,
+		Doc:  "returns t + x*y, element by element, with broadcasting; product and sum are rounded one after the other.",
+		Expr: func(x ...*k.Expr) *k.Expr { return k.Add(x[0], k.Mul(x[1], x[2])) },
+		Ref:  func(x ...float64) float64 { p := x[1] * x[2]; return x[0] + p },
+		// Only positive numbers, as for AddScaled.
+		Domain: []Interval{{0.1, 10}}, ULP: 1,
+	})
 )
 
 // Arithmetic with a constant.

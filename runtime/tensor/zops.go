@@ -169,6 +169,15 @@ func (t *Tensor) AddScaledF64(y *Tensor, c F64) *Tensor {
 	return withF64(op.AddScaled, "AddScaledF64", c, operands{t, y})
 }
 
+// AddMul returns t + x*y, element by element, with broadcasting; product and
+// sum are rounded one after the other.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) AddMul(x, y *Tensor) *Tensor {
+	return elementwise(op.AddMul, [2]float64{}, operands{t, x, y}, true)
+}
+
 // AddScalar returns t + c. c is converted to t's element type first, and has to
 // be an integer for an integer type.
 //

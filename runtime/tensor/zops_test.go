@@ -29,6 +29,7 @@ var elementwiseOps = []struct {
 	{op.LogAddExp, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].LogAddExp(x[1]) }},
 	{op.Lerp, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].Lerp(x[1], c) }},
 	{op.AddScaled, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].AddScaled(x[1], c) }},
+	{op.AddMul, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].AddMul(x[1], x[2]) }},
 	{op.AddScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].AddScalar(c) }},
 	{op.SubScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].SubScalar(c) }},
 	{op.MulScalar, func(c float64, x ...*tensor.Tensor) *tensor.Tensor { return x[0].MulScalar(c) }},

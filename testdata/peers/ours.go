@@ -88,7 +88,7 @@ func freshMap(op string, n int) func() {
 	x, y, z := tensor.Randn(n), tensor.Randn(n), tensor.Randn(n)
 	return fresh(map[string]func() *tensor.Tensor{
 		"add":    func() *tensor.Tensor { return x.Add(y) },
-		"muladd": func() *tensor.Tensor { return x.Mul(y).Add(z) },
+		"muladd": func() *tensor.Tensor { return z.AddMul(x, y) },
 		"relu":   x.ReLU, "exp": x.Exp, "tanh": x.Tanh,
 	}[op])
 }

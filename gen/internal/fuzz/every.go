@@ -288,6 +288,7 @@ func makeOthers() (all, unrounded []*operation) {
 		shaped("$0.SubF64($1.ItemF64())", 1, func(a []*value) *value { return sub(a[0], a[1]) }, tMat, tMat, tOne),
 		shaped("$0.DivF64($1.F64())", 1, func(a []*value) *value { return div(a[0], a[1]) }, tMat, tMat, tOne),
 		shaped("$0.AddScaledF64($1, $2.F64())", 1, func(a []*value) *value { return add(a[0], mul(a[1], a[2])) }, tMat, tMat, tMat, tOne),
+		shaped("$0.AddMul($1, $2)", 1, func(a []*value) *value { return add(a[0], mul(a[1], a[2])) }, tMat, tMat, tMat, tMat),
 		shaped("$0.AddInt(3)", 1, func(a []*value) *value { return add(a[0], scalar(a[0], 3)) }, tIMat, tIMat),
 		shaped("$0.SubInt(2)", 1, func(a []*value) *value { return sub(a[0], scalar(a[0], 2)) }, tIMat, tIMat),
 		shaped("$0.MulInt(-2)", 1, func(a []*value) *value { return mul(a[0], scalar(a[0], -2)) }, tIMat, tIMat),

@@ -19,7 +19,7 @@ type floats struct {
 
 // keepsFloats are methods whose result has floating-point numbers if the receiver has.
 var keepsFloats = set(`
-	Abs Acos Acosh AdaptiveAvgPool2D Add AddScalar AddScaled Asin Asinh Atan Atan2 Atanh AvgPool1D AvgPool2D
+	Abs Acos Acosh AdaptiveAvgPool2D Add AddMul AddScalar AddScaled Asin Asinh Atan Atan2 Atanh AvgPool1D AvgPool2D
 	BroadcastTo Ceil Clamp Conv1D Conv2D ConvTranspose1D ConvTranspose2D Cos Cosh CumMax CumMin CumProd CumSum Detach
 	Diag Diagonal Div DivScalar Dot Dropout Eager ELU Erf Exp Exp2 Expm1 Flatten Flip Floor FloorDiv Fmod Frac GELU
 	HardSigmoid Hypot Index IndexAdd IndexCopy Interpolate LayerNorm Lazy LeakyReLU Lerp Linear LinearReLU Log Log10 Log1p

@@ -61,6 +61,8 @@ func elementwiseMethod(b *strings.Builder, d *op.Def) {
 		receiver, params, operands = "", "cond, x, y *Tensor", "cond, x, y"
 	case d.Tensors == 2:
 		params, operands = "y *Tensor", "t, y"
+	case d.Tensors == 3:
+		params, operands = "x, y *Tensor", "t, x, y"
 	}
 	scalars := []string{"", "c", "lo, hi"}[d.Scalars]
 	if d.Scalars > 0 {
@@ -143,6 +145,8 @@ var elementwiseOps = []struct {
 			args = []string{"x[0]", "x[1]", "x[2]"}
 		case d.Tensors == 2:
 			args = []string{"x[1]"}
+		case d.Tensors == 3:
+			args = []string{"x[1]", "x[2]"}
 		}
 		switch d.Scalars {
 		case 1:
