@@ -51,6 +51,9 @@
 //	waits.go      what a call waits for
 //	print.go      which calls print their operands
 //	methods.go    which methods are called on operands of interface type
+//	setters.go    what functions of other packages set
+//	containers.go what containers of other packages hold
+//	parts.go      which functions read a part of a tensor that their callers choose
 //	clock.go      which calls read clocks, and what is waited for between two places
 //	bench.go      the loops of benchmarks
 //	rebuild.go    which calls build an operation or a graph
@@ -88,7 +91,7 @@ var Analyzer = &analysis.Analyzer{
 	Doc:        "find out which functions wait for which tensors\n\nIt reports nothing; the rules of asyncgen vet build on it.",
 	Requires:   []*analysis.Analyzer{inspect.Analyzer},
 	Run:        run,
-	FactTypes:  []analysis.Fact{new(Summary), new(Reaches)},
+	FactTypes:  []analysis.Fact{new(Summary), new(Reaches), new(Sets), new(Part)},
 	ResultType: reflect.TypeFor[*Package](),
 }
 
@@ -129,20 +132,11 @@ func run(pass *analysis.Pass) (any, error) {
 	pkg.callers = sync.OnceValue(func() map[*Func][]*Call { return callersOf(pkg) })
 	pkg.asked = sync.OnceValue(func() map[*types.Var]bool { return parametersAsked(pkg) })
 	collect(pkg, root)
+	storeInContainers(pkg)
 	summarize(pkg)
 	addHoards(pkg)
 	export(pkg)
 	return pkg, nil
-}
-
-// owned reports whether the package is part of a tensor library. The library's profile says all there
-// is to know of such a package, so its code is not analysed.
-func owned(path string) bool { return Libraries().Owner(path) != nil }
-
-// lookup returns what a profile says about fn, and false if no profile has fn.
-func lookup(fn *types.Func) (tensorapi.Func, bool) {
-	f, lib := Libraries().Lookup(fn)
-	return f, lib != nil
 }
 
 // IsTensor reports whether t is a tensor, a pointer to one, or a number or condition that the device
@@ -199,6 +193,7 @@ type Package struct {
 	stores  map[*types.Var][]Def       // assignments to fields of what local variables hold or point to
 	holders sync.Map                   // cache of HoldsTensors: types.Type to bool
 	keeps   map[*Func]Operands         // what keepers says
+	sets    map[*Func]*Sets            // what exportSets says
 	callers func() map[*Func][]*Call   // what callersOf says
 	asked   func() map[*types.Var]bool // what parametersAsked says
 

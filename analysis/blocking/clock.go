@@ -124,7 +124,7 @@ func (f *Func) addClocks(s *Summary, owner *Func) {
 }
 
 // sinceField returns the receiver or parameter s of f if c is time.Since(s.start), and f doesn't set
-// the field itself; or nil.
+// the field before; or nil.
 //
 //	func (s span) end() { log.Print(time.Since(s.start)) }
 func (f *Func) sinceField(c *Call) *types.Var {
@@ -136,7 +136,7 @@ func (f *Func) sinceField(c *Call) *types.Var {
 		return nil
 	}
 	field, base := f.Package.Variable(sel), f.Package.Local(sel.X)
-	if base == nil || field == nil || !field.IsField() || slices.ContainsFunc(f.Package.Defs[field], func(d Def) bool { return d.In == f }) {
+	if base == nil || field == nil || !field.IsField() || slices.ContainsFunc(f.Package.Defs[field], func(d Def) bool { return d.In == f && f.Leads(d.Pos, c.Expr.Pos(), nil) }) {
 		return nil
 	}
 	return base
@@ -154,13 +154,15 @@ func (f *Func) StartedBy(v *types.Var) *Call {
 		return nil
 	}
 	value := ast.Unparen(d[0].Value)
-	if c := f.Package.Calls[syntax.AsCall(value)]; c != nil && c.Target != nil && len(c.Target.Returns) == 1 && len(c.Target.Returns[0].Results) == 1 {
-		if nowIn(f.Package, c.Target.Returns[0].Results[0]) != nil {
-			return c
-		}
-		return nil
+	if c := f.Package.Calls[syntax.AsCall(value)]; c != nil && (c.Target != nil && c.Target.returnsClock() || c.Target == nil && c.Callee != nil && c.Callee.Signature().Recv() == nil && c.StartsClock()) {
+		return c
 	}
 	return nowIn(f.Package, value)
+}
+
+// returnsClock reports whether the only return statement of f has one result, a struct with a field that is time.Now().
+func (f *Func) returnsClock() bool {
+	return len(f.Returns) == 1 && len(f.Returns[0].Results) == 1 && nowIn(f.Package, f.Returns[0].Results[0]) != nil
 }
 
 // StartsClock reports whether f, a method, sets a field of its receiver to time.Now().

@@ -9,8 +9,10 @@ import (
 // What other packages get to know: the summaries of functions, and of what stands for functions.
 
 // export exports the facts about the package: the summary of each function, of the methods of its interfaces and of its
-// variables of function type.
+// variables of function type, and what functions set and read in parts.
 func export(pkg *Package) {
+	exportSets(pkg)
+	exportParts(pkg)
 	pass := pkg.Pass
 	for fn, f := range pkg.Decls {
 		if !f.Summary.isZero() {

@@ -2,6 +2,7 @@ package blocking
 
 import (
 	"fmt"
+	"go/types"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -53,3 +54,13 @@ func LoadProfiles(file string) error {
 // IsLibrary reports whether a library has something to say about the package with the given import
 // path. Its importers can reach a tensor, and are analysed.
 func IsLibrary(path string) bool { return len(Libraries().About(path)) > 0 }
+
+// owned reports whether the package is part of a tensor library. The library's profile says all there
+// is to know of such a package, so its code is not analysed.
+func owned(path string) bool { return Libraries().Owner(path) != nil }
+
+// lookup returns what a profile says about fn, and false if no profile has fn.
+func lookup(fn *types.Func) (tensorapi.Func, bool) {
+	f, lib := Libraries().Lookup(fn)
+	return f, lib != nil
+}

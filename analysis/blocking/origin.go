@@ -85,8 +85,8 @@ func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
 	case *ast.SelectorExpr:
 		if v, ok := t.Info.ObjectOf(e.Sel).(*types.Var); ok {
 			o := t.variable(v.Origin())
-			if v.IsField() && (v.Pkg() != t.Pass.Pkg || len(t.Defs[v.Origin()]) == 0 || t.inputs) && t.HoldsTensors(v.Type()) {
-				// Others assign it: it comes from where the struct does.
+			if v.IsField() && (v.Pkg() != t.Pass.Pkg || len(t.Defs[v.Origin()]) == 0 || t.inputs || t.loop == nil && o.Pending) && t.HoldsTensors(v.Type()) {
+				// Others assign it, or may have: it comes from where the struct does.
 				o = o.union(t.expr(e.X, 0, in))
 			}
 			return o
@@ -322,8 +322,8 @@ func (t *tracer) element(x ast.Expr, i int, in *Func) Origin {
 			}
 			return Origin{}
 		}
-		if maker := t.Calls[syntax.AsCall(x)]; maker != nil && isCollection(maker.Callee) {
-			return t.result(maker, 0)
+		if maker := t.Calls[syntax.AsCall(x)]; maker != nil && (isCollection(maker.Callee) || maker.isForeign()) {
+			return t.yielded(maker)
 		}
 	}
 	return Origin{}

@@ -161,6 +161,7 @@ func addWait(pkg *Package, list []Wait, g *Func, c *Call, w CallWait) []Wait {
 		o.Pending = true
 	} else {
 		o = pkg.OriginOf(w.Operand, g)
+		o.Pending = o.Pending || w.Set
 	}
 	entry := Wait{
 		Guarded: pkg.GuardOf(g, c.Expr.Pos(), nil) != Always,

@@ -43,6 +43,9 @@ type CallWait struct {
 	// of the operand decides; the callee's code alone doesn't tell. Without an Operand it is a method of what a
 	// function among the arguments returns.
 	Open bool
+	// Set reports whether it formats a value that formats itself, by a method that reads what functions of its package
+	// have set. The tensor may be pending, wherever the value comes from.
+	Set bool
 }
 
 // Waits lists what a call waits for to learn a value: tensors that it reads or prints, what its callee
@@ -71,7 +74,7 @@ func (pkg *Package) Waits(c *Call) []CallWait {
 		list = append(list, handedWaits(pkg, c, &c.FuncArgs[i])...)
 	}
 	for _, e := range pkg.Printed(c) {
-		list = append(list, CallWait{Kind: WaitPrint, Operand: e})
+		list = append(list, CallWait{Kind: WaitPrint, Operand: e, Set: formatsPending(pkg, pkg.Info.TypeOf(e))})
 	}
 	list = append(list, methodWaits(pkg, c)...)
 	return append(list, c.calleeWaits(c.Summary().Waits)...)
@@ -226,7 +229,7 @@ func IsClock(c *Call) bool {
 // clock, call a function of the package that does, control a benchmark's timer, or ask how far the
 // device has got.
 func TellsTime(c *Call) bool {
-	if IsClock(c) || c.API.Kind == tensorapi.Poll || c.Target != nil && c.Target.Outermost().Contains(IsClock) {
+	if IsClock(c) || c.API.Kind == tensorapi.Poll || c.Target != nil && c.Target.Outermost().Contains(IsClock) || c.Target == nil && c.sets().Clock {
 		return true
 	}
 	fn := c.Callee

@@ -26,6 +26,9 @@
 //		fmt.Println(p)
 //	}
 //
+// Functions that read the part which they are asked for count where they are called, also those of
+// other packages: table.Vector(key).
+//
 // Silent: loops over at most four things; indices that a function looks up, which may be few;
 // tensors made of host data, also in fields, in loops that enqueue nothing, since the program has their
 // elements anyway; reads under a condition that holds rarely; prints in loops that wait for input, as

@@ -40,10 +40,11 @@
 //     a logger: logf(format, args...).
 //
 // An attribute of slog counts as the value that it wraps. What formats itself, by a method such as
-// String, Error or MarshalJSON, counts if the method reads a tensor.
+// String, Error, MarshalJSON or LogValue, counts if the method reads a tensor, and the loop computes it
+// or calls a function that sets it, in this package or another.
 //
 // Missed: formats that are not constant or have indexes or stars; arguments
-// passed as one slice of another kind; other logging libraries; types with a LogValue of their own.
+// passed as one slice of another kind; other logging libraries.
 //
 // Fix: none. Users see how often a program prints, so it is for the author to decide.
 package loopprint

@@ -205,7 +205,7 @@ func unfinished(pkg *blocking.Package, d *blocking.Call) (args blocking.Operands
 	for i, e := range d.Expr.Args {
 		o := pkg.OriginOf(e, d.In)
 		isPending := l == nil && (o.Pending || o.From != 0) ||
-			l != nil && (pkg.Fresh(e, d.In, l) || pkg.Arrives(e, d.In, l) || setsFields(pkg, e, l)) && !isFed(pkg, e, l)
+			l != nil && (pkg.Fresh(e, d.In, l) || pkg.Arrives(e, d.In, l) || !blocking.IsTensor(typeOf(pkg, e)) && pkg.SetsIn(typeOf(pkg, e), l)) && !isFed(pkg, e, l)
 		if i < 31 && isPending {
 			args |= 1 << (i + 1)
 		}

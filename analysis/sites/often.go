@@ -198,7 +198,7 @@ func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *bloc
 		if stops, _ := pkg.IsMeasured(l); stops && w.Kind != blocking.WaitPrint {
 			return nil // it has to wait while the clock runs
 		}
-		if w.Operand == nil && pkg.Any(l, (*blocking.Call).Enqueues) || w.Kind == blocking.WaitPrint && setsFields(pkg, w.Operand, l) || w.Operand != nil && (own && pkg.Varies(w.Operand, l) || pkg.Fresh(w.Operand, c.In, l) || pkg.Arrives(w.Operand, c.In, l)) {
+		if w.Operand == nil && pkg.Any(l, (*blocking.Call).Enqueues) || w.Kind == blocking.WaitPrint && !blocking.IsTensor(typeOf(pkg, w.Operand)) && pkg.SetsIn(typeOf(pkg, w.Operand), l) || w.Operand != nil && (own && pkg.Varies(w.Operand, l) || pkg.Fresh(w.Operand, c.In, l) || pkg.Arrives(w.Operand, c.In, l)) {
 			if isDelayed(pkg, c, w.Operand, l) || pkg.Any(l, IsStreamed) || IsPaced(pkg, l) {
 				return nil
 			}
@@ -227,27 +227,6 @@ func readOf(d *blocking.Call) *ast.CallExpr {
 	}
 	call, _ := sel.Parent().Node().(*ast.CallExpr)
 	return call
-}
-
-// setsFields reports whether e is no tensor but a struct, or the pointer to one, that formats itself, and l calls a
-// function that sets a field of it to a tensor.
-func setsFields(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
-	t := typeOf(pkg, e)
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	s, ok := t.Underlying().(*types.Struct)
-	if !ok || blocking.IsTensor(t) {
-		return false
-	}
-	for f := range s.Fields() {
-		if blocking.IsTensor(f.Type()) && slices.ContainsFunc(pkg.Defs[f.Origin()], func(d blocking.Def) bool {
-			return d.In != nil && d.In != l.Func && pkg.CalledFrom(l, d.In)
-		}) {
-			return true
-		}
-	}
-	return false
 }
 
 // computesSize reports whether c computes a tensor whose size depends on values, as Unique and NonZero do. It waits

@@ -147,7 +147,7 @@ func startedAt(f *blocking.Func, v *types.Var) (places []token.Pos) {
 		places = append(places, now.Expr.Pos())
 	}
 	for _, d := range f.Calls {
-		if recv := d.Operand(tensorapi.Recv); d.Target != nil && !d.Away && len(recv) == 1 && f.Package.Local(recv[0]) == v && d.Target.StartsClock() {
+		if recv := d.Operand(tensorapi.Recv); d.StartsClock() && !d.Away && len(recv) == 1 && f.Package.Local(recv[0]) == v {
 			places = append(places, d.Expr.Pos())
 		}
 	}

@@ -48,7 +48,8 @@
 //   - a function that takes the time of a function it is given: timed("product", func() { y =
 //     x.MatMul(w) });
 //   - a method of a span that has the time in a field, set where the span was made or by another
-//     method: s := span{"product", time.Now()}, and later s.end().
+//     method, in this package or in one that can reach a tensor: s := span{"product", time.Now()}, and
+//     later s.end().
 //
 // Missed: clocks in fields of what is not local; clocks in functions of packages that can't reach a
 // tensor; work that is enqueued through interfaces and function values of which nothing is known,

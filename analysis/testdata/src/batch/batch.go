@@ -83,7 +83,7 @@ type Mean struct {
 	n   int
 }
 
-func (m *Mean) Add(t *tensor.Tensor) { // want Add:`^sums\(0\) enqueues$`
+func (m *Mean) Add(t *tensor.Tensor) { // want Add:`^sums\(0\) enqueues$` Add:`^sets batch.Mean$`
 	m.sum = m.sum.Add(t)
 	m.n++
 }
@@ -94,7 +94,7 @@ func (m *Mean) Value() float64 { // want Value:`waits\(own: .*\) blocks`
 }
 
 // Show waits for what it stores first.
-func (m *Mean) Show(t *tensor.Tensor) { // want Show:`waits\(own: .*\) waits\(0: .*\) blocks`
+func (m *Mean) Show(t *tensor.Tensor) { // want Show:`waits\(own: .*\) waits\(0: .*\) blocks` Show:`^sets batch.Mean$`
 	m.sum = t
 	fmt.Println(m.sum)
 }
@@ -152,7 +152,7 @@ func Logf(format string, args ...any) { fmt.Printf(format, args...) } // want Lo
 // Model has a field that its method assigns.
 type Model struct{ Mean *tensor.Tensor }
 
-func (m *Model) Update(b Batch) { m.Mean = m.Mean.Add(b.X) } // want Update:`^enqueues$`
+func (m *Model) Update(b Batch) { m.Mean = m.Mean.Add(b.X) } // want Update:`^enqueues$` Update:`^sets batch.Model$`
 
 // Every returns a function that calls f in every n-th call.
 func Every(n int) func(f func()) { // want Every:`returns func\{rarely calls\(0\)\}`
