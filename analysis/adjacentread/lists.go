@@ -288,7 +288,7 @@ func listAround(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) 
 			return listAround(pkg, c.Operand(tensorapi.Recv)[0], l, depth+1)
 		}
 	case *ast.IndexExpr:
-		if pkg.Info.Types[e.Index].Value != nil && pkg.Varies(e.X, l) {
+		if !pkg.Varies(e.Index, l) && pkg.Varies(e.X, l) {
 			return listAround(pkg, e.X, l, depth+1) // the same part of each element
 		}
 		if syntax.ElementType(pkg.Info.TypeOf(e.X)) == nil || pkg.Varies(e.X, l) {

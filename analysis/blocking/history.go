@@ -166,3 +166,9 @@ func (pkg *Package) Unscaled(e ast.Expr) ast.Expr {
 		e = operand[0]
 	}
 }
+
+// cutsHistories reports whether c calls a method of an interface, and no result of a method that it may lead to has a
+// history, whatever it is given: a sampler that returns the places of the largest.
+func (c *Call) cutsHistories() bool {
+	return c.Callee != nil && len(c.Impls) > 0 && !slices.ContainsFunc(c.Impls, func(f *Func) bool { return f.Summary.Histories != nil })
+}

@@ -160,8 +160,8 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 }
 
 // isOfParts reports whether the list e has a tensor for each parameter of a model: gradients that tensor.Grad returns,
-// values or gradients of parameters that are appended, and lists that are as long as such a list. Depth bounds how many
-// lists and callers it looks through.
+// values or gradients of parameters that are appended, or what is computed from them, and lists that are as long as such
+// a list. Depth bounds how many lists and callers it looks through.
 func isOfParts(pkg *Package, e ast.Expr, depth int) bool {
 	v := pkg.Variable(e)
 	if v == nil || depth > 3 || !IsTensors(v.Type()) {
@@ -183,13 +183,24 @@ func isOfParts(pkg *Package, e ast.Expr, depth int) bool {
 		}
 		if syntax.IsBuiltin(pkg.Info, call, "append") {
 			return slices.ContainsFunc(call.Args[1:], func(e ast.Expr) bool {
-				c := pkg.Calls[syntax.AsCall(e)]
-				return c != nil && (IsParamValue(c) || strings.HasSuffix(c.API.Name, ".Param).Grad"))
+				return ofPart(pkg, e)
 			})
 		}
 		c := pkg.Calls[call]
 		return c != nil && isGrad(c)
 	})
+}
+
+// ofPart reports whether e is computed from the value or the gradient of one parameter of a model by methods.
+//
+//	p.Value().Detach().Sub(old)
+func ofPart(pkg *Package, e ast.Expr) bool {
+	c := pkg.Calls[syntax.AsCall(e)]
+	if c == nil || IsParamValue(c) || strings.HasSuffix(c.API.Name, ".Param).Grad") {
+		return c != nil
+	}
+	recv := c.Operand(tensorapi.Recv)
+	return (c.API.Kind == tensorapi.Op || c.API.Kind == tensorapi.View) && len(recv) == 1 && ofPart(pkg, recv[0])
 }
 
 // assignsIn reports whether m assigns to the list e or to its elements. Then e is a state, like

@@ -203,13 +203,12 @@ func agreement(fs []*Func) *Summary {
 	s := fs[0].Summary
 	s.Waits = slices.Clone(s.Waits)
 	s.Barriers = slices.Clone(s.Barriers)
-	s.Results = slices.Clone(s.Results)
+	s.Results = resultsOf(fs)
 	s.Histories = nil
 	for _, f := range fs[1:] {
 		s.Waits = commonWaits(s.Waits, f.Summary.Waits)
 		s.Barriers = commonWaits(s.Barriers, f.Summary.Barriers)
 		s.Methods = nil
-		s.Results = commonOrigins(s.Results, f.Summary.Results)
 		s.Calls = slices.DeleteFunc(slices.Clone(s.Calls), func(c Callback) bool {
 			d := f.Summary.callback(c.Operand)
 			return d == nil || d.When != c.When
@@ -269,6 +268,20 @@ func commonOrigins(list, other []Origin) []Origin {
 		common[i].From &= other[i].From
 	}
 	return common
+}
+
+// resultsOf says of each result of a call that leads to one of fs where its tensors come from. It is what those agree on
+// that don't wait themselves: a loop that calls one of the others waits anyway.
+func resultsOf(fs []*Func) []Origin {
+	quiet := slices.DeleteFunc(slices.Clone(fs), func(f *Func) bool { return len(f.Summary.Waits) > 0 })
+	if len(quiet) == 0 {
+		quiet = fs
+	}
+	list := slices.Clone(quiet[0].Summary.Results)
+	for _, f := range quiet[1:] {
+		list = commonOrigins(list, f.Summary.Results)
+	}
+	return list
 }
 
 // waitOf returns the wait for an operand in a list, or nil.

@@ -430,7 +430,7 @@ func (h *historian) call(c *Call, i int) Lineage {
 // callee the results have the histories of the arguments: it can hardly know others.
 func (h *historian) result(c *Call, i int) Lineage {
 	switch {
-	case isCollection(c.Callee), c.Dynamic:
+	case isCollection(c.Callee), c.Dynamic && !c.cutsHistories():
 		return h.union(c.Expr.Args, c.In) // of a callee that is not known, what it is given
 	}
 	of := c.Summary().Histories

@@ -37,6 +37,8 @@
 //     nobody in its package calls it.
 //   - A function takes one step of training and prints the loss, or adds it to a field.
 //   - The method is Forward of a module.
+//   - A function sets the rate of an optimiser to a number that it reads from a tensor.
+//   - The comment of a function says that it is called for each batch, in each step or the like.
 //
 // WRONG
 //

@@ -43,6 +43,9 @@
 // Silent:
 //
 //   - what AT001 is silent about, in the caller and in the callee;
+//   - functions that answer requests, in a loop over a channel of them; calls that are all alike, in
+//     a function that reads a clock to learn how long one takes;
+//   - functions that are given to a loop which calls them at the end of each pass over data;
 //   - functions that only join what there is, by Stack or Concat, to read it at once, if the loop
 //     enqueues nothing else; functions that take fifty steps or more for each call;
 //   - functions that read in a loop of their own, or before or after a loop that passes through

@@ -170,10 +170,27 @@ func becomesTensor(pkg *blocking.Package, vars map[types.Object]bool, l *blockin
 				vars[v], grown = true, true
 			}
 		}
+		for cur := range l.Func.Cur.Preorder((*ast.CallExpr)(nil)) {
+			n := cur.Node().(*ast.CallExpr)
+			if f := pkg.FuncAt(cur); !syntax.IsBuiltin(pkg.Info, n, "copy") || f == nil || !pkg.Contains(l, f, n.Pos()) || !pkg.MentionsAny(n.Args[1], vars) {
+				continue
+			}
+			if v := copiedTo(pkg, n.Args[0]); v != nil && !vars[v] {
+				vars[v], grown = true, true
+			}
+		}
 	}
 	return pkg.Any(l, func(c *blocking.Call) bool {
 		return makesTensors(c) && slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return pkg.MentionsAny(e, vars) })
 	})
+}
+
+// copiedTo returns the variable of the list to which copy copies, or nil: x for x[i*n:].
+func copiedTo(pkg *blocking.Package, e ast.Expr) *types.Var {
+	if s, ok := ast.Unparen(e).(*ast.SliceExpr); ok {
+		e = s.X
+	}
+	return pkg.Variable(e)
 }
 
 // makesTensors reports whether c makes a tensor of host data, by itself or in a function that computes with it.

@@ -198,3 +198,18 @@ func isText(pkg *blocking.Package, p Place) bool {
 	c := pkg.Calls[syntax.AsCall(nodeOf(p.Cur.Parent()))]
 	return p.Use == Printed && c != nil && c.Callee != nil && strings.HasPrefix(c.Callee.Name(), "Sprint")
 }
+
+// isOfHistories reports whether l goes over the names in a map of lists of tensors, and computes with each list by
+// itself. There are few names, and one read for each is little beside one for each tensor.
+//
+//	for name, losses := range m.histories {
+//		out[name] = tensor.Stack(0, losses...).Float32s()
+//	}
+func isOfHistories(pkg *blocking.Package, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	if !ok {
+		return false
+	}
+	name := historyName(pkg, s)
+	return name != nil && name.Name() != "_" && labelIn(pkg, l) != nil
+}

@@ -141,16 +141,28 @@ func takesRequests(pkg *blocking.Package, c *blocking.Call) bool {
 		return false
 	}
 	for cur := range c.Target.Cur.Preorder((*ast.UnaryExpr)(nil)) {
-		n := cur.Node().(*ast.UnaryExpr)
-		if s, ok := typeOf(pkg, n).Underlying().(*types.Struct); ok && n.Op == token.ARROW && !pkg.HoldsTensors(s) {
-			for f := range s.Fields() {
-				if syntax.IsChan(f.Type()) {
-					return true
-				}
-			}
+		if n := cur.Node().(*ast.UnaryExpr); n.Op == token.ARROW && isRequest(pkg, typeOf(pkg, n)) {
+			return true
 		}
 	}
 	return false
+}
+
+// isRequest reports whether values of type t are structs that come with a channel for the answer, and without tensors.
+func isRequest(pkg *blocking.Package, t types.Type) bool {
+	s, ok := t.Underlying().(*types.Struct)
+	return ok && !pkg.HoldsTensors(s) && slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return syntax.IsChan(f.Type()) })
+}
+
+// answersAlone reports whether c is called in a loop over requests for something that it does, and not for results: it
+// answers them itself.
+func answersAlone(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	if !ok || c.API.Kind != tensorapi.Unknown || pkg.ResultsOf(c).Len() > 0 {
+		return false
+	}
+	ch, ok := typeOf(pkg, s.X).Underlying().(*types.Chan)
+	return ok && isRequest(pkg, ch.Elem())
 }
 
 // streams reports whether l sends values to somebody who may give up. It has no end of its own and

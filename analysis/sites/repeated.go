@@ -22,6 +22,7 @@ import (
 //   - a method that adds what it reads to a field, like a meter;
 //   - the Forward of a module;
 //   - a function that takes a step of training and leaves the loop to its callers;
+//   - a function whose comment says that it is called in each step, or that sets the rate of an optimiser by what it reads;
 //   - a method whose name says that it is called after each step, like OnStep, and a literal that becomes a hook with
 //     such a method, or is given to a function with such a name.
 
@@ -58,10 +59,10 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 	}
 	for _, g := range pkg.Funcs {
 		switch {
-		case loops[g] == nil && isHook(pkg, g) && !isTest(pkg, g):
+		case loops[g] == nil && (isHook(pkg, g) || setsRate(pkg, g) && (g.Lit != nil && g.Runs() == blocking.Detached || g.Lit == nil && !called[g])) && !isTest(pkg, g):
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
 		case loops[g] != nil || called[g] || g.Lit != nil || g.Cyclic || !isOpen(g) || isTest(pkg, g):
-		case g.Sig.Recv() != nil && stepName.MatchString(g.Name):
+		case g.Sig.Recv() != nil && stepName.MatchString(g.Name), saysOften(g):
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
 		case isLayer(g):
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Layered}
@@ -311,14 +312,14 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 		for _, p := range Uses(pkg, c, l) {
 			s.Uses |= p.Use
 			_, isReturn := p.Cur.Parent().Node().(*ast.ReturnStmt)
-			returned = returned || isReturn
+			returned = returned || isReturn && p.in == l.Func
 			tallied := isTallied(pkg, p)
 			gathered = gathered || tallied || isGathered(pkg, p)
 			compared = compared || !tallied && isCondition(p)
 		}
 		switch {
 		case l.Why == blocking.Layered && s.Uses != 0,
-			l.Why == blocking.Chosen && !returned,
+			l.Why == blocking.Chosen && (!returned || saysOften(l.Func) || computesWith(pkg, l)),
 			l.Why == blocking.Accumulating && gathered && !compared && isOfParam(pkg, w.Operand, l.Func) && !l.Func.Contains(locksMutex),
 			l.Why == blocking.Stepping && !returned && (gathered && !compared || w.Kind == blocking.WaitPrint && isLog(pkg, c)),
 			l.Why == blocking.Stepping && s.Uses == Computes:

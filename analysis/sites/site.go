@@ -71,6 +71,9 @@ func looped(pkg *blocking.Package, c *blocking.Call) *Site {
 		arg := &c.FuncArgs[i]
 		s := arg.Summary()
 		compares := syntax.IsSorter(c.Callee)
+		if cb := c.Callback(arg.No); cb != nil && cb.Slow {
+			continue // at the end of an epoch
+		}
 		if c.CallsArg(arg.No) != tensorapi.Loop || !s.Enqueues && !c.Summary().Enqueues && !compares || s.Trains {
 			continue
 		}
@@ -108,13 +111,13 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			continue
 		}
 		l := hotLoop(pkg, c, w)
-		if l == nil || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) || isRequested(pkg, c, w.Operand, l) {
+		if l == nil || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) || isRequested(pkg, c, w.Operand, l) || w.Via != nil && takesLatency(pkg, c, l) {
 			continue
 		}
 		s := &Site{
 			Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c,
 			Name:    pkg.CallName(c, w),
-			Outside: pkg.Any(l, func(d *blocking.Call) bool { return takesRequests(pkg, d) }) || streams(pkg, l) || convertsFiles(pkg, l) || IsAllowed(c) || conversing.MatchString(c.In.Outermost().Name),
+			Outside: pkg.Any(l, func(d *blocking.Call) bool { return takesRequests(pkg, d) }) || streams(pkg, l) || convertsFiles(pkg, l) || answersAlone(pkg, c, l) || isOfHistories(pkg, l) || IsAllowed(c) || conversing.MatchString(c.In.Outermost().Name),
 			Timed:   c.In.Outermost().Contains(blocking.TellsTime),
 		}
 		if w.Kind == blocking.WaitPrint {

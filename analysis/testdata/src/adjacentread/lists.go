@@ -276,3 +276,14 @@ func eachStep(data []Batch, opt *optim.Optimizer, kept []*tensor.Tensor) (total 
 	}
 	return total
 }
+
+// The same part of each element.
+func lowest(steps [][]*tensor.Tensor, part, at int) (low float64) {
+	for _, s := range steps {
+		low = min(low, s[part].At(at)) // want `reads one tensor of steps at a time`
+	}
+	for i, s := range steps {
+		low = min(low, s[i].At(at)) // of another part each time
+	}
+	return low
+}

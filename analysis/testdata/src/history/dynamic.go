@@ -35,3 +35,26 @@ func untracked(c criterion, data []*tensor.Tensor) float64 {
 	}
 	return total.Item()
 }
+
+// Places of elements have no history, whichever method chooses them.
+
+type picker interface {
+	pick(scores *tensor.Tensor) *tensor.Tensor
+}
+
+type top struct{}
+
+func (top) pick(scores *tensor.Tensor) *tensor.Tensor { return scores.ArgMax(1) }
+
+type ordered struct{}
+
+func (ordered) pick(scores *tensor.Tensor) *tensor.Tensor {
+	return scores.ArgSort(1, tensor.Descending)
+}
+
+func pickAll(net nn.Module, p picker, ids *tensor.Tensor, n int) []int64 {
+	for range n {
+		ids = tensor.Concat(1, ids, p.pick(net.Forward(ids)))
+	}
+	return ids.Int64s()
+}
