@@ -22,7 +22,7 @@ type Sets struct {
 	// calls. They are sorted.
 	Types []string
 	// Starts reports whether it is a method that sets a field of its receiver to time.Now(), or a function that returns
-	// a struct with such a field. Clock reports whether it reads a clock for whatever purpose.
+	// a struct with such a field. Clock reports whether a clock is what it is about: it starts one, or tells the time.
 	Starts, Clock bool
 }
 
@@ -48,7 +48,7 @@ func (s *Sets) String() string {
 func exportSets(pkg *Package) {
 	pkg.sets = make(map[*Func]*Sets)
 	for _, f := range pkg.Decls {
-		pkg.sets[f] = &Sets{Types: directlySets(pkg, f), Starts: f.StartsClock() || f.Sig.Recv() == nil && f.returnsClock(), Clock: f.Contains(IsClock)}
+		pkg.sets[f] = &Sets{Types: directlySets(pkg, f), Starts: f.StartsClock() || f.Sig.Recv() == nil && f.returnsClock(), Clock: isStopwatch(f)}
 	}
 	// Then what they set by calling others.
 	for changed := true; changed; {
@@ -69,6 +69,15 @@ func exportSets(pkg *Package) {
 			pkg.Pass.ExportObjectFact(fn, s)
 		}
 	}
+}
+
+// isStopwatch reports whether f reads a clock that its callers want to know of: it starts one for them, tells how much
+// time has passed on theirs, or returns a time. A function that logs the time, as one that trains does, is none.
+func isStopwatch(f *Func) bool {
+	return f.Contains(IsClock) && (f.StartsClock() || f.returnsClock() || f.Summary.Clocks != 0 || slices.ContainsFunc(slices.Collect(f.Sig.Results().Variables()), func(v *types.Var) bool {
+		name := nameOfType(v.Type())
+		return name == "time.Duration" || name == "time.Time"
+	}))
 }
 
 // directlySets lists the types in which f sets fields to tensors, or appends tensors to fields, by assignments of its

@@ -2,6 +2,7 @@ package severity
 
 import (
 	"fmt"
+	"stopclock"
 	"time"
 
 	"github.com/asyncgen/asyncgen/runtime/nn"
@@ -101,3 +102,24 @@ func playAll(net nn.Module, parts []part, seen []float32, steps int) {
 }
 
 func boardActions(net nn.Module, x *tensor.Tensor) []int64 { return net.Forward(x).ArgMax(1).Int64s() }
+
+// A stopwatch of another package: x has to be there before it starts.
+func timesEach(sizes []int) {
+	var w stopclock.Watch
+	for _, n := range sizes {
+		x := tensor.Randn(n, n)
+		x.Wait()
+		w.Start()
+		x.MatMul(x)
+		fmt.Println(w.Done())
+	}
+}
+
+// What logs the time is no stopwatch.
+func notesEach(sizes []int) {
+	for _, n := range sizes {
+		x := tensor.Randn(n, n)
+		x.Wait() // want `AT009`
+		stopclock.Note(x.MatMul(x))
+	}
+}
