@@ -10,8 +10,8 @@ import (
 // Functions that read a part of a tensor, which their callers choose. In a loop over the parts, all of them could be
 // read at once.
 
-// Part is the fact about a function that reads, once and in every call, a part of a tensor: of an operand, or of a field
-// of its receiver.
+// Part is the fact about a function that reads, once and in every call, a part of a tensor: of an operand, or of a
+// field of its receiver.
 //
 //	func (t *Table) Vector(key int) []float32 { return t.weights.Row(key).Float32s() } // part 0 of a field
 type Part struct {

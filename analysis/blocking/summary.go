@@ -270,8 +270,8 @@ func commonOrigins(list, other []Origin) []Origin {
 	return common
 }
 
-// resultsOf says of each result of a call that leads to one of fs where its tensors come from. It is what those agree on
-// that don't wait themselves: a loop that calls one of the others waits anyway.
+// resultsOf says of each result of a call that leads to one of fs where its tensors come from. It is what those agree
+// on that don't wait themselves: a loop that calls one of the others waits anyway.
 func resultsOf(fs []*Func) []Origin {
 	quiet := slices.DeleteFunc(slices.Clone(fs), func(f *Func) bool { return len(f.Summary.Waits) > 0 })
 	if len(quiet) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 )
 
-// takesLatency reports whether c, in a function that reads a clock, does the same in each iteration of l, which enqueues
-// nothing else, and nobody looks at the result. How long that takes, with the wait for it, is the question.
+// takesLatency reports whether c, in a function that reads a clock, does the same in each iteration of l, which
+// enqueues nothing else, and nobody looks at the result. How long that takes, with the wait for it, is the question.
 //
 //	start := time.Now()
 //	for range n {
