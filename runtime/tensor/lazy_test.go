@@ -169,13 +169,15 @@ func newLazyProgram(r *rand.Rand) *lazyProgram {
 			}
 			s.name, s.in = d.Name, []int{x}
 			out = kinds[x]
-			if d.Tensors == 2 {
+			fits := true
+			for len(s.in) < d.Tensors && fits {
 				y := alive(func(k kind) bool { return k.dt == out.dt })
-				shape, ok := op.Broadcast(out.shape, kinds[y].shape)
-				if !ok {
-					continue
+				if out.shape, fits = op.Broadcast(out.shape, kinds[y].shape); fits {
+					s.in = append(s.in, y)
 				}
-				s.in, out.shape = append(s.in, y), shape
+			}
+			if !fits {
+				continue
 			}
 			for range d.Scalars {
 				s.scalars = append(s.scalars, float64(1+r.IntN(4)))
