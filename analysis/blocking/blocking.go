@@ -50,6 +50,7 @@
 //	history.go    which functions keep the histories of what they are given
 //	waits.go      what a call waits for
 //	print.go      which calls print their operands
+//	returnedfuncs.go the functions that a function returns
 //	methods.go    which methods are called on operands of interface type
 //	setters.go    what functions of other packages set
 //	containers.go what containers of other packages hold
@@ -388,6 +389,7 @@ type Call struct {
 	summary *Summary       // the fact about a callee in another package, or nil
 	bound   bool           // Impls has method values, whose receivers were fixed when they were assigned
 	recv    ast.Expr       // loss in get := loss.Item; get(), or nil
+	result  int            // the number of Maker's result that is called
 	foreign bool           // the callee takes functions, and its package has no facts
 	iter    *ast.RangeStmt // the statement that calls the iterator Expr.Fun, or nil
 }
@@ -417,8 +419,8 @@ func (c *Call) Summary() *Summary {
 			s.Barriers = slices.DeleteFunc(s.Barriers, func(w Wait) bool { return w.Operand == tensorapi.Recv })
 		}
 		return s
-	case c.Maker != nil && c.Maker.Summary().Func != nil:
-		return c.Maker.Summary().Func
+	case c.Maker != nil && c.Maker.returnedFunc(c.result) != nil:
+		return c.Maker.returnedFunc(c.result)
 	}
 	return &nothing
 }
@@ -560,18 +562,6 @@ func (c *Call) makes() bool {
 		}
 	}
 	return false
-}
-
-// pulls reports whether c takes the next element of an iterator that enqueues work for it: next, _ := iter.Pull(seq).
-func (c *Call) pulls() bool {
-	if c.Maker == nil || c.Maker.Callee == nil || len(c.Maker.Expr.Args) != 1 {
-		return false
-	}
-	if name := c.Maker.Callee.Origin().FullName(); name != "iter.Pull" && name != "iter.Pull2" {
-		return false
-	}
-	seq := c.In.Package.Calls[syntax.AsCall(c.Maker.Expr.Args[0])]
-	return seq != nil && seq.Summary().Func != nil && seq.Summary().Func.Enqueues && c.In.Package.ResultsOf(c).Len() > 0
 }
 
 // TakesTensor reports whether an argument is a tensor, or may hold some.

@@ -261,7 +261,7 @@ func resolveValue(pkg *Package, c *Call) {
 	if c.Callee == nil {
 		if _, lit := ast.Unparen(c.Expr.Fun).(*ast.FuncLit); !lit {
 			v := pkg.FuncValue(c.Expr.Fun, 0)
-			c.Target, c.summary, c.Maker, c.recv = v.Fn, v.sum, v.maker, v.recv
+			c.Target, c.summary, c.Maker, c.result, c.recv = v.Fn, v.sum, v.maker, v.result, v.recv
 			c.Dynamic = !v.IsKnown() && c.iter == nil && !resolveBound(pkg, c)
 			if c.Dynamic {
 				c.Impls, c.bound = setTo(pkg, c.Expr.Fun)
@@ -381,15 +381,15 @@ func lessMethod(pkg *Package, c *Call) (FuncArg, bool) {
 	return FuncArg{0, &ast.SelectorExpr{X: arg, Sel: &ast.Ident{NamePos: arg.End(), Name: "Less"}}, v}, v.Fn != nil || v.sum != nil
 }
 
-// A FuncValue is what a value of function type is known to be: a function of this package, one of
-// another package with a summary, or what a call returned. The zero FuncValue means that nothing is
-// known.
+// A FuncValue is what a value of function type is known to be: a function of this package, one of another package with
+// a summary, or what a call returned. The zero FuncValue means that nothing is known.
 type FuncValue struct {
-	Fn    *Func    // a function of this package, or nil
-	sum   *Summary // the fact about one of another package, or nil
-	maker *Call    // the call that returned it, or nil
-	recv  ast.Expr // the receiver in a method value, loss in loss.Item
-	first bool     // Fn is a method expression, (*T).M: its receiver is the first argument
+	Fn     *Func    // a function of this package, or nil
+	sum    *Summary // the fact about one of another package, or nil
+	maker  *Call    // the call that returned it, or nil
+	result int      // the number of maker's result
+	recv   ast.Expr // the receiver in a method value, loss in loss.Item
+	first  bool     // Fn is a method expression, (*T).M: its receiver is the first argument
 }
 
 // IsKnown reports whether anything is known of the value.
@@ -405,8 +405,8 @@ func (v FuncValue) Summary() *Summary {
 		return &v.Fn.Summary
 	case v.sum != nil:
 		return v.sum
-	case v.maker != nil && v.maker.Summary().Func != nil:
-		return v.maker.Summary().Func
+	case v.maker != nil && v.maker.returnedFunc(v.result) != nil:
+		return v.maker.returnedFunc(v.result)
 	}
 	return &nothing
 }
@@ -530,8 +530,8 @@ func funcObject(pkg *Package, obj types.Object, depth int) FuncValue {
 		if f := pkg.bound[obj]; f != nil {
 			return FuncValue{Fn: f}
 		}
-		if d := pkg.Defs[obj]; len(d) == 1 && d[0].Kind == DefValue && !obj.IsField() && pkg.Params[obj].Of == nil {
-			return pkg.FuncValue(d[0].Value, depth+1)
+		if d := pkg.lastDefs(obj); len(d) == 1 && d[0].Kind == DefValue && !obj.IsField() && pkg.Params[obj].Of == nil {
+			return pkg.FuncValue(d[0].Value, depth+1).at(d[0].Index)
 		}
 		// Another package's variable, that this one leaves as it is.
 		if s := new(Summary); obj.Pkg() != nil && obj.Pkg() != pkg.Pass.Pkg && !obj.IsField() && len(pkg.Defs[obj]) == 0 && pkg.Pass.ImportObjectFact(obj, s) {

@@ -48,3 +48,21 @@ func exportMethods(pkg *Package, it *types.Interface) {
 		}
 	}
 }
+
+// lastDefs lists the assignments to v. Those that a variable of the package is declared with are left out if the
+// function init sets it later in any case.
+//
+//	var Alarm = func(loss *tensor.Tensor) bool { return false }
+//	func init() { Alarm = isHigh }
+func (pkg *Package) lastDefs(v *types.Var) []Def {
+	defs := pkg.Defs[v]
+	if len(defs) != 2 || v.Parent() != pkg.Pass.Pkg.Scope() {
+		return defs
+	}
+	for i, d := range defs {
+		if d.In != nil && d.In.Name == "init" && d.In.Sig.Recv() == nil && defs[1-i].In == nil && d.In.Flow().Conditions(d.In.Flow().BlockAt(d.Pos)) == nil {
+			return defs[i : i+1]
+		}
+	}
+	return defs
+}

@@ -5,7 +5,6 @@ import (
 	"go/types"
 	"slices"
 
-	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
@@ -70,29 +69,10 @@ func summary(pkg *Package, f *Func) Summary {
 	s.Compares = compared(pkg, f)
 	s.Histories = histories(pkg, f)
 	s.Keeps = pkg.keeps[f]
-	s.Func = returned(pkg, f)
-	return s
-}
-
-// returned returns the summary of the function that f returns, if it always returns the same one, or nil:
-//
-//	func newStep(net nn.Module) func(b batch) float64 { return func(b batch) float64 { … } }
-func returned(pkg *Package, f *Func) *Summary {
-	for i := range f.Sig.Results().Len() {
-		if !syntax.IsFunc(f.Sig.Results().At(i).Type()) {
-			continue
-		}
-		if len(f.Returns) != 1 || len(f.Returns[0].Results) != f.Sig.Results().Len() {
-			return nil
-		}
-		s := *pkg.FuncValue(f.Returns[0].Results[i], 0).Summary()
-		s.Func = nil
-		if s.isZero() {
-			return nil
-		}
-		return &s
+	if funcs := returnedFuncs(pkg, f); funcs != nil {
+		s.Func, s.More = &funcs[0], funcs[1:]
 	}
-	return nil
+	return s
 }
 
 // addCall adds to s what the call c does. It is in g, a part of f, whose summary s is. A call in a go

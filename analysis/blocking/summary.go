@@ -72,6 +72,10 @@ type Summary struct {
 	// returns none, or not always the same one. A function that is returned by the returned function is
 	// not followed: Func.Func is nil.
 	Func *Summary
+	// More are the summaries of further functions that it returns beside Func.
+	//
+	//	add, value := smooth(0.9) // More[0] is about value
+	More []Summary
 	// Prints says which arguments the function prints as they are, as log.Printf does. It is nil for most functions.
 	Prints *Printer
 	// Builds reports whether each call builds or compiles a graph or plan, and BuiltOf from which operands.
@@ -222,6 +226,9 @@ func agreement(fs []*Func) *Summary {
 		if s.Func != nil && (f.Summary.Func == nil || !s.Func.equal(f.Summary.Func)) {
 			s.Func = nil
 		}
+		if !slices.EqualFunc(s.More, f.Summary.More, func(a, b Summary) bool { return a.equal(&b) }) {
+			s.More = nil
+		}
 		if s.Prints != nil && (f.Summary.Prints == nil || *s.Prints != *f.Summary.Prints) {
 			s.Prints = nil
 		}
@@ -244,16 +251,24 @@ func agreement(fs []*Func) *Summary {
 	return &s
 }
 
-// commonWaits keeps those waits of list for whose operands other has a wait too. A kept wait is in a
-// loop, or guarded, if one of the two is.
-func commonWaits(list, other []Wait) []Wait {
-	list = slices.DeleteFunc(list, func(w Wait) bool { return waitOf(other, w.Operand) == nil })
-	for i := range list {
-		w := waitOf(other, list[i].Operand)
-		list[i].InLoop = list[i].InLoop || w.InLoop
-		list[i].Guarded = list[i].Guarded || w.Guarded
+// commonWaits returns the waits for those operands for which both lists have one. A function that waits for what it has
+// computed itself waits whatever it is given, so where the other one waits for an operand they agree on that. A wait
+// that stays is in a loop, or guarded, if one of the two is.
+func commonWaits(list, other []Wait) (common []Wait) {
+	for _, pair := range [][2][]Wait{{list, other}, {other, list}} {
+		for _, w := range pair[0] {
+			v := waitOf(pair[1], w.Operand)
+			if v == nil {
+				v = waitOf(pair[1], Own)
+			}
+			if v == nil || waitOf(common, w.Operand) != nil {
+				continue
+			}
+			w.InLoop, w.Guarded = w.InLoop || v.InLoop, w.Guarded || v.Guarded
+			common = w.addTo(common)
+		}
 	}
-	return list
+	return common
 }
 
 // commonOrigins returns, for each result, what both lists say of its origin; nil if they differ in
@@ -430,6 +445,9 @@ func (s *Summary) String() string {
 	}
 	if s.Func != nil {
 		words = append(words, "returns func{"+s.Func.String()+"}")
+	}
+	for i := range s.More {
+		words = append(words, "and func{"+s.More[i].String()+"}")
 	}
 	if s.Prints != nil {
 		word := "prints(" + operandName(s.Prints.First) + "..."

@@ -95,3 +95,51 @@ type Pair[A, B any] struct {
 }
 
 func Both[A, B any](a A, b B) Pair[A, B] { return Pair[A, B]{a, b} }
+
+// Alarm is set by init, Late by init under a condition.
+var (
+	Alarm = func(t *tensor.Tensor) bool { return false }
+	Late  = func(t *tensor.Tensor) bool { return false }
+)
+
+func init() {
+	Alarm = func(t *tensor.Tensor) bool { return t.Item() > 1 }
+	if noted != nil {
+		Late = func(t *tensor.Tensor) bool { return t.Item() > 1 }
+	}
+}
+
+// Smooth returns a function that adds a tensor and one that reads the mean.
+func Smooth() (add func(t *tensor.Tensor), value func() float64) {
+	mean := tensor.Ones(1)
+	return func(t *tensor.Tensor) { mean = mean.Add(t) }, func() float64 { return mean.Item() }
+}
+
+// Count counts, and never waits.
+func Count() (value func() float64, add func(t *tensor.Tensor), n func() int) {
+	count, mean := 0, tensor.Ones(1)
+	value = func() float64 { return mean.Item() }
+	return value, func(t *tensor.Tensor) { mean = mean.Add(t); count++ }, func() int { return count }
+}
+
+// A Metric is one of three, which read in different ways what they are given. A Loss need not wait.
+type Metric interface {
+	Of(x, y *tensor.Tensor) float64
+}
+
+type Loss interface {
+	Loss(x, y *tensor.Tensor) float64
+}
+
+type (
+	Share struct{}
+	Worst struct{}
+	First struct{}
+)
+
+func (Share) Of(x, y *tensor.Tensor) float64 { return x.Sub(y).Mean().Item() }
+func (Worst) Of(x, y *tensor.Tensor) float64 { return x.Sub(y).Max().Item() }
+func (First) Of(x, y *tensor.Tensor) float64 { return x.At(0) }
+
+func (Share) Loss(x, y *tensor.Tensor) float64 { return x.Sub(y).Mean().Item() }
+func (First) Loss(x, y *tensor.Tensor) float64 { return float64(x.Dim(0)) }

@@ -120,3 +120,64 @@ func variables(xs []*tensor.Tensor) (sum float64) {
 	}
 	return sum
 }
+
+// A variable that init of its package has set.
+func alarms(xs []*tensor.Tensor) (n int) {
+	for _, x := range xs {
+		y := x.MulScalar(2)
+		if gauges.Alarm(y) { // want `gauges.Alarm waits for the device in each iteration`
+			n++
+		}
+		if gauges.Late(y) {
+			n++
+		}
+	}
+	return n
+}
+
+// The second of two functions that a call has returned.
+func smoothed(xs []*tensor.Tensor) (n int) {
+	add, value := gauges.Smooth()
+	for _, x := range xs {
+		add(x.MulScalar(2))
+		if value() > 1 { // want `value waits for the device in each iteration`
+			n++
+		}
+	}
+	return n
+}
+
+// Only the first of three waits.
+func counted(xs []*tensor.Tensor) (n int) {
+	value, add, count := gauges.Count()
+	for _, x := range xs {
+		add(x.MulScalar(2))
+		n += count()
+	}
+	for _, x := range xs {
+		add(x.MulScalar(2))
+		n += int(value()) // want `value waits for the device in each iteration`
+	}
+	return n
+}
+
+// Some metrics read what they are given, others what they compute of it.
+func anyMetric(m gauges.Metric, xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		sum += m.Of(x.MulScalar(2), x) // want `m.Of waits for the device in each iteration`
+	}
+	return sum
+}
+
+func metrics(ms []gauges.Metric, losses []gauges.Loss, xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		y := x.MulScalar(2)
+		for _, m := range ms {
+			sum += m.Of(y, x) // want `m.Of waits for the device in each iteration`
+		}
+		for _, l := range losses {
+			sum += l.Loss(y, x)
+		}
+	}
+	return sum
+}
