@@ -122,7 +122,7 @@ func isAnyOf(t types.Type) bool {
 	return isAny(t)
 }
 
-// methodWaits lists the waits of c in methods of its operands, which the callee calls. The types of the
+// methodWaits lists the waits of c in methods of its operands, which the callee calls, be it to format them. The types of the
 // arguments of c say which methods these are. Only methods that read their receivers count.
 func methodWaits(pkg *Package, c *Call) []CallWait {
 	var list []CallWait
@@ -144,6 +144,33 @@ func methodWaits(pkg *Package, c *Call) []CallWait {
 				w.Operand = nil
 			}
 			list = append(list, w)
+		}
+	}
+	return append(list, formatWaits(pkg, c)...)
+}
+
+// formatWaits lists the waits of c in methods by which its arguments format themselves, where these methods compute what
+// they read. They wait for that, whatever the argument is.
+//
+//	func (p *Pair) String() string { return fmt.Sprint(norm(p.a), norm(p.b)) }
+func formatWaits(pkg *Package, c *Call) (list []CallWait) {
+	p, _ := c.Printer()
+	for _, e := range pkg.Printed(c) {
+		t := pkg.Info.TypeOf(e)
+		if IsTensor(t) {
+			continue
+		}
+		obj, _, _ := types.LookupFieldOrMethod(t, true, pkg.Pass.Pkg, ownMethod(pkg, t, p.JSON))
+		fn, ok := obj.(*types.Func)
+		if !ok {
+			continue
+		}
+		if s := funcObject(pkg, fn, 0).Summary(); s.Enqueues {
+			for i := range s.Waits {
+				if w := &s.Waits[i]; w.Operand == Own && !w.Guarded {
+					list = append(list, CallWait{Kind: WaitCallee, Via: w})
+				}
+			}
 		}
 	}
 	return list

@@ -76,6 +76,9 @@ func (pkg *Package) Arrives(e ast.Expr, in *Func, l *Loop) bool {
 
 // expr returns the origin of e. If e is a call with several results, it is that of result number i.
 func (t *tracer) expr(e ast.Expr, i int, in *Func) Origin {
+	if o, ok := t.ofStruct(e, in); ok {
+		return o
+	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		if v, ok := t.Info.ObjectOf(e).(*types.Var); ok {

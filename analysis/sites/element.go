@@ -233,7 +233,7 @@ func isSettledTensor(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
 		return IsPlain(x.Index) && !pkg.Varies(x.Index, l) && !pkg.IsHostList(x.X) && syntax.ElementType(typeOf(pkg, x.X)) != nil && isSettledTensor(pkg, x.X, l)
 	}
 	v := pkg.Variable(e)
-	if v == nil || !isNamed(e) || mayAssign(pkg, l, v) {
+	if v == nil || !isNamed(e) || mayAssign(pkg, l, v) && !isOfCopy(pkg, e, l) {
 		return false
 	}
 	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)

@@ -124,6 +124,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			s.Uses = Printed
 			s.Outside = s.Outside || isTableLine(pkg, c, l)
 		}
+		s.Outside = s.Outside || savesCollected(pkg, c, w.Operand, l) || isOverFolds(pkg, l)
 		kept := false
 		if w.Via != nil {
 			s.Chain = w.Via.Chain
@@ -169,7 +170,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 // isAwaited reports whether somebody waits for the value at p, which is read from e, in each iteration of l: the world,
 // a reader, or the host, which goes on from it.
 func isAwaited(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool {
-	return isSimulated(pkg, p, l) || isFedBack(pkg, p, e, l) || isHeard(pkg, p, e, l) || isActedOn(pkg, p, l) || isSpoken(pkg, p, e, l) || leadsOn(pkg, p, l) || isRanked(pkg, p, l)
+	return isSimulated(pkg, p, l) || isFedBack(pkg, p, e, l) || isHeard(pkg, p, e, l) || isActedOn(pkg, p, l) || isSpoken(pkg, p, e, l) || leadsOn(pkg, p, l) || isRanked(pkg, p, l) || isLive(pkg, p, l)
 }
 
 // runsAtEnd reports whether c is deferred in a literal that is called on the spot. It runs where that ends.

@@ -145,3 +145,22 @@ func (s *steady) body(f *blocking.Func) bool {
 	}
 	return true
 }
+
+// isOfCopy reports whether e is a field of a struct that a local variable holds, and neither l nor anything else gets at
+// its address: whatever functions l calls, they can't assign the field.
+//
+//	func (r Ratings) Users(yield func(int64) bool) { … r.User.AtInt(i) … }
+func isOfCopy(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {
+	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	base, field := pkg.Local(sel.X), pkg.Variable(sel)
+	if base == nil || field == nil || len(pkg.Defs[base]) > 0 {
+		return false
+	}
+	_, isStruct := base.Type().Underlying().(*types.Struct)
+	return isStruct && !slices.ContainsFunc(pkg.Defs[field], func(d blocking.Def) bool {
+		return d.Kind == blocking.DefOther || pkg.Contains(l, d.In, d.Pos) || pkg.CalledFrom(l, d.In)
+	})
+}

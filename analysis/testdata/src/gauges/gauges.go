@@ -1,7 +1,11 @@
 // Package gauges keeps tensors for those who look at them later.
 package gauges
 
-import "github.com/asyncgen/asyncgen/runtime/tensor"
+import (
+	"fmt"
+
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
 
 // A Last keeps the last tensor.
 type Last struct{ t *tensor.Tensor }
@@ -143,3 +147,49 @@ func (First) Of(x, y *tensor.Tensor) float64 { return x.At(0) }
 
 func (Share) Loss(x, y *tensor.Tensor) float64 { return x.Sub(y).Mean().Item() }
 func (First) Loss(x, y *tensor.Tensor) float64 { return float64(x.Dim(0)) }
+
+// Fit takes n steps, each from the one before. Filter goes over data.
+func Fit(x *tensor.Tensor, n int) *tensor.Tensor {
+	c := x
+	for range n {
+		c = c.Add(x.Sub(c).MulScalar(0.1))
+	}
+	return c
+}
+
+func Filter(x *tensor.Tensor, n int) *tensor.Tensor {
+	c := x
+	for range n {
+		c = c.Add(x.Sub(c).MulScalar(0.1))
+	}
+	return c
+}
+
+func Fits(xs []*tensor.Tensor) *tensor.Tensor {
+	c := xs[0]
+	for _, x := range xs {
+		c = c.Add(x)
+	}
+	return c
+}
+
+// An Item has the score that it was made with.
+type Item struct {
+	ID    int
+	score *tensor.Tensor
+}
+
+func NewItem(id int, score *tensor.Tensor) *Item { return &Item{id, score} }
+func (i *Item) Score() float64                   { return i.score.Item() }
+func (i *Item) Raw() *tensor.Tensor              { return i.score }
+
+// A Scale formats itself by what it computes, a Label by what it has, and a Seen by what it was given.
+type (
+	Scale struct{ w *tensor.Tensor }
+	Label struct{ name string }
+	Seen  struct{ w *tensor.Tensor }
+)
+
+func (s *Scale) String() string { return fmt.Sprintf("%.3f", s.w.MulScalar(2).Max().Item()) }
+func (l *Label) String() string { return l.name }
+func (s *Seen) String() string  { return fmt.Sprintf("%.3f", s.w.Item()) }

@@ -1,6 +1,11 @@
 package loopcall
 
 import (
+	"cmp"
+	"fmt"
+	"log"
+	"slices"
+
 	"gauges"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -180,4 +185,51 @@ func metrics(ms []gauges.Metric, losses []gauges.Loss, xs []*tensor.Tensor) (sum
 		}
 	}
 	return sum
+}
+
+// A fit of many steps in each iteration; the others have no loop that is known.
+func numbersOf(c *gauges.Last, x *tensor.Tensor, xs []*tensor.Tensor) (list []float64) {
+	for n := range 100 {
+		c.Update(gauges.Fit(x.MulScalar(float64(n)), n))
+		list = append(list, c.Value())
+	}
+	for n := range 100 {
+		c.Update(gauges.Filter(x.MulScalar(float64(n)), n))
+		list = append(list, c.Value()) // want `c.Value waits for the device in each iteration`
+	}
+	for range 100 {
+		c.Update(gauges.Fits(xs))
+		list = append(list, c.Value()) // want `c.Value waits for the device in each iteration`
+	}
+	return list
+}
+
+// What a constructor was given in the loop is fresh, and what it was given before is not.
+func itemsOf(xs []*tensor.Tensor, ready *tensor.Tensor) (sum float64) {
+	for i, x := range xs {
+		item, raw := gauges.NewItem(i, x.MulScalar(2)), gauges.NewItem(i, ready)
+		sum += item.Score() // want `item.Score waits for the device in each iteration`
+		sum += raw.Score()
+	}
+	return sum
+}
+
+func sortsItems(items []*gauges.Item) {
+	slices.SortFunc(items, func(a, b *gauges.Item) int {
+		return cmp.Compare(a.Score(), b.Score()) // want `a.Score waits for the device in each comparison`
+	})
+	slices.SortFunc(items, func(a, b *gauges.Item) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// Values that format themselves by what they compute.
+func shown(s *gauges.Scale, l *gauges.Label, seen *gauges.Seen, xs []*tensor.Tensor) {
+	for i, x := range xs {
+		x.MulScalar(2)
+		fmt.Println(i, s) // want `fmt.Println waits for the device in each iteration`
+		fmt.Println(i, l)
+		fmt.Println(i, seen)
+		fmt.Printf("%p", s)
+		log.Print("scale", s) // want `log.Print waits for the device in each iteration`
+	}
+	fmt.Println(s)
 }
