@@ -265,6 +265,7 @@ func resolveValue(pkg *Package, c *Call) {
 			c.Dynamic = !v.IsKnown() && c.iter == nil && !resolveBound(pkg, c)
 			if c.Dynamic {
 				c.Impls, c.bound = setTo(pkg, c.Expr.Fun)
+				c.summary = fieldOfOthers(pkg, c.Expr.Fun)
 			}
 		}
 	}
@@ -607,38 +608,6 @@ func (pkg *Package) Implementing(it *types.Interface, name string) []*Func {
 		}
 	}
 	return list
-}
-
-// setTo lists the functions that the package assigns to the field e. It reports whether some are method
-// values, with receivers of their own (bound). It returns nil if there are none or more than
-// maxImplementations, or if one of the assigned values is unknown:
-//
-//	t.step = slow // t.step() calls one of
-//	t.step = fast // the two
-func setTo(pkg *Package, e ast.Expr) (list []*Func, bound bool) {
-	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
-	if !ok {
-		return nil, false
-	}
-	v := pkg.Variable(sel)
-	if v == nil || !v.IsField() || len(pkg.Defs[v]) > maxImplementations {
-		return nil, false
-	}
-	for _, d := range pkg.Defs[v] {
-		if d.Kind == DefValue && syntax.IsNil(pkg.Info, d.Value) {
-			continue
-		}
-		if d.Kind != DefValue {
-			return nil, false
-		}
-		f := pkg.FuncValue(d.Value, 0)
-		if f.Fn == nil {
-			return nil, false
-		}
-		bound = bound || f.recv != nil
-		list = append(list, f.Fn)
-	}
-	return list, bound
 }
 
 // assign notes the assignments of a statement. v += constant is a step.

@@ -1219,12 +1219,12 @@ func asksEnvironment(pkg *Package, e ast.Expr) bool {
 	return found
 }
 
-// isTensorAssertion reports whether e says whether something is a tensor: t, ok := v.(*tensor.Tensor).
+// isTensorAssertion reports whether e says whether something is a tensor, or a part of a model: t, ok := v.(*tensor.Tensor).
 func isTensorAssertion(pkg *Package, e *ast.Ident) bool {
 	d := pkg.Defs[pkg.Local(e)]
 	if len(d) != 1 || d[0].Kind != DefValue || d[0].Index != 1 {
 		return false
 	}
 	x, ok := ast.Unparen(d[0].Value).(*ast.TypeAssertExpr)
-	return ok && x.Type != nil && IsTensor(pkg.Info.TypeOf(x.Type))
+	return ok && x.Type != nil && (IsTensor(pkg.Info.TypeOf(x.Type)) || computes(pkg, pkg.Info.TypeOf(x.Type)))
 }

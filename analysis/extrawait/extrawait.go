@@ -108,7 +108,7 @@ func way(chain []blocking.Link) string {
 func remedy(b *barrier) string {
 	switch {
 	case b.Flush:
-		return "; flush once after the loop, as the functions run when their values have arrived"
+		return "; flush once after the loop, as each value is used or written when it has arrived"
 	case b.Timer:
 		return "; keep the timers, and ask them after the loop"
 	case b.Trains:
@@ -430,8 +430,7 @@ func readAfterIdle(pkg *blocking.Package, c *blocking.Call) *blocking.Call {
 	return nil
 }
 
-// flushed returns the loop in which c flushes a backlog, if each iteration also fills the backlog; or
-// nil.
+// flushed returns the loop in which c flushes a backlog or a writer of values, if each iteration also fills it; or nil.
 func flushed(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	if c.API.Kind != tensorapi.WaitAll || !c.IsFunc("Flush") || c.In.Outermost().Contains(blocking.TellsTime) {
 		return nil
@@ -442,7 +441,8 @@ func flushed(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 			continue
 		}
 		adds := pkg.Any(l, func(d *blocking.Call) bool {
-			if !d.IsFunc("Do") || d.API.Calls != tensorapi.Later || pkg.Variable(d.Operand(tensorapi.Recv)[0]) != later || pkg.GuardOf(d.In, d.Expr.Pos(), l) == blocking.Rarely {
+			defers := d.IsFunc("Do") && d.API.Calls == tensorapi.Later || d.API.Kind == tensorapi.Output && d.Callee.Signature().Recv() != nil && d.TakesTensor()
+			if !defers || pkg.Variable(d.Operand(tensorapi.Recv)[0]) != later || pkg.GuardOf(d.In, d.Expr.Pos(), l) == blocking.Rarely {
 				return false
 			}
 			for m := range pkg.LoopsAround(d.In, d.Expr.Pos()) {

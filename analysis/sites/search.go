@@ -10,7 +10,7 @@ import (
 // Loops of trials, each of which decides whether there is another.
 
 // isCascade reports whether l asks one network after the other until the answer of one is good enough. It waits so that
-// the others need not run.
+// the others need not run. The parameters of one network are no answers: all of them are there.
 //
 //	for _, net := range nets {
 //		if y := net.Forward(x); y.Max().Item() > sure {
@@ -18,8 +18,8 @@ import (
 //		}
 //	}
 func isCascade(pkg *blocking.Package, l *blocking.Loop) bool {
-	_, ok := l.Stmt.(*ast.RangeStmt)
-	return ok && !pkg.Any(l, (*blocking.Call).Mutates) && pkg.OverParts(l) && pkg.EndsByValue(l)
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	return ok && !pkg.IsCell(blocking.Iterated(typeOf(pkg, s.X))) && !pkg.Any(l, (*blocking.Call).Mutates) && pkg.OverParts(l) && pkg.EndsByValue(l)
 }
 
 // isInSearch reports whether the value at p is asked for by the condition of a loop that looks for a number, as a line

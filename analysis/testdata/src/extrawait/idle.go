@@ -2,6 +2,7 @@ package extrawait
 
 import (
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/scalars"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -19,12 +20,45 @@ func impatient(xs []*tensor.Tensor) (sum float64) {
 	for _, x := range xs {
 		v := later.Read(x.Sum())
 		later.Do(func() { sum += v.Item() })
-		later.Flush() // want `wait in loop: later.Flush\(\) waits for the device in each iteration; flush once after the loop, as the functions run`
+		later.Flush() // want `wait in loop: later.Flush\(\) waits for the device in each iteration; flush once after the loop, as each value is used or written when it has arrived`
 	}
 	return sum
 }
 
+func hasty(w *scalars.Writer, xs []*tensor.Tensor) error {
+	for i, x := range xs {
+		w.Add(i, "sum", x.Sum())
+		if err := w.Flush(); err != nil { // want `wait in loop: w.Flush\(\) waits for the device in each iteration; flush once after the loop`
+			return err
+		}
+	}
+	for i, x := range xs {
+		x := x.Sum()
+		w.Add(i, "norm", x.Norm())
+		w.Add(i, "sum", x)
+		w.Flush() // want `wait in loop: w.Flush\(\) waits for the device in each iteration; flush once after the loop`
+	}
+	return w.Flush()
+}
+
 // Silent from here on.
+
+func written(w, numbers *scalars.Writer, xs []*tensor.Tensor) {
+	for i, x := range xs {
+		w.Add(i, "sum", x.Sum())
+		if i%100 == 0 {
+			w.Flush()
+		}
+	}
+	for i := range xs {
+		numbers.Add(i, "size", float64(i))
+		numbers.Flush()
+	}
+	for i, x := range xs {
+		w.Add(i, "sum", x.Sum())
+		numbers.Flush()
+	}
+}
 
 func patient(xs [][]*tensor.Tensor) (sum float64) {
 	later := asyncrt.NewLater[struct{}](16)

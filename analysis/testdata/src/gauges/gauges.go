@@ -193,3 +193,15 @@ type (
 func (s *Scale) String() string { return fmt.Sprintf("%.3f", s.w.MulScalar(2).Max().Item()) }
 func (l *Label) String() string { return l.name }
 func (s *Seen) String() string  { return fmt.Sprintf("%.3f", s.w.Item()) }
+
+// A Model steps by a function that New sets; Ready has one of another kind, and Other is for others to set.
+type Model struct {
+	Step, Ready, Other func(x *tensor.Tensor) float64
+}
+
+func NewModel(w *tensor.Tensor) *Model {
+	return &Model{
+		Step:  func(x *tensor.Tensor) float64 { return x.MatMul(w).Item() },
+		Ready: func(x *tensor.Tensor) float64 { return float64(x.Dim(0)) },
+	}
+}

@@ -233,3 +233,21 @@ func shown(s *gauges.Scale, l *gauges.Label, seen *gauges.Seen, xs []*tensor.Ten
 	}
 	fmt.Println(s)
 }
+
+// Functions in fields of other packages' structs.
+func stepped(m *gauges.Model, xs []*tensor.Tensor) (sum float64) {
+	for _, x := range xs {
+		y := x.MulScalar(2)
+		sum += m.Ready(y) + m.Other(y)
+		sum += m.Step(y) // want `m.Step waits for the device in each iteration`
+	}
+	return sum
+}
+
+func made(xs []*tensor.Tensor) (sum float64) {
+	m := gauges.NewModel(xs[0])
+	for _, x := range xs {
+		sum += m.Step(x.MulScalar(2)) // want `m.Step waits for the device in each iteration`
+	}
+	return sum
+}

@@ -77,3 +77,44 @@ func beside(data, held []Batch, params []*tensor.Param, opt *optim.Optimizer) {
 		println(validate(held))
 	}
 }
+
+// normsAmong looks for parameters among other things.
+func normsAmong(things []any) (norms []float64) {
+	for _, p := range params(things) {
+		norms = append(norms, p.Value().Norm().Item())
+	}
+	return norms
+}
+
+func params(things []any) (list []*tensor.Param) {
+	for _, t := range things {
+		if p, ok := t.(*tensor.Param); ok {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// firstNorm asks the first thing only, if it is a parameter. Whether it is, callers know; whether it is noted, they don't.
+func firstNorm(things []any) float64 {
+	if p, ok := things[0].(*tensor.Param); ok {
+		return p.Value().Norm().Item()
+	}
+	return 0
+}
+
+func notedNorm(p *tensor.Param, noted map[string]bool) float64 {
+	if _, ok := noted["norm"]; ok {
+		return p.Value().Norm().Item()
+	}
+	return 0
+}
+
+func among(data []Batch, things []any, noted map[string]bool, p *tensor.Param, opt *optim.Optimizer) {
+	for _, b := range data {
+		opt.Minimize(b.X.MatMul(p.Value()).Sum())
+		println(firstNorm(things))       // want `firstNorm waits for the device in each iteration`
+		println(len(normsAmong(things))) // want `normsAmong waits for the device in each iteration`
+		println(notedNorm(p, noted))
+	}
+}

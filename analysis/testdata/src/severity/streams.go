@@ -7,6 +7,7 @@ import (
 	"batch"
 
 	"github.com/asyncgen/asyncgen/runtime/files"
+	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -95,4 +96,23 @@ func foldsOf(folds []Fold, data []batch.Batch) (list []float64) {
 		list = append(list, batch.Loss(w, f).Item()) // want `AT001`
 	}
 	return list
+}
+
+// Among parameters all answers are there at once, and among networks they aren't.
+func anyLarge(params []*tensor.Param) bool {
+	for _, p := range params {
+		if p.Value().Norm().Max().Item() > 1e3 { // want `AT005`
+			return true
+		}
+	}
+	return false
+}
+
+func anySure(nets []nn.Module, x *tensor.Tensor) *tensor.Tensor {
+	for _, net := range nets {
+		if y := net.Forward(x); y.Max().Item() > 0.9 {
+			return y
+		}
+	}
+	return nil
 }
