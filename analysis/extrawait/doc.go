@@ -17,8 +17,8 @@
 //   - loops over a slice that only wait for one tensor after the other;
 //   - calls of asyncrt.WaitIdle, if the program then only computes a tensor and reads it;
 //   - waits of a Timer in each step of training: timers can be kept, and asked after the loop;
-//   - calls of Later.Flush in each iteration of the loop that fills the backlog: nothing can then
-//     run behind the loop.
+//   - calls of Later.Flush in each iteration of the loop that fills the backlog, or of Flush of a writer of
+//     values that is given tensors: nothing can then run behind the loop.
 //
 // WRONG
 //

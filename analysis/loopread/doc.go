@@ -69,7 +69,8 @@
 //   - loops that repeat a method which changes its receiver many times, as restarts of a fit do, or
 //     call an unknown function that fits or trains, by its name; loops whose counter doubles;
 //   - loops over fits that don't depend on each other, as over sizes or folds. A fit is a function that
-//     computes in a loop, each iteration from the one before, until a value that it reads ends it;
+//     computes in a loop, each iteration from the one before, until a value that it reads ends it, or for
+//     a number of iterations if it fits, solves or optimises something by its name;
 //   - loops over episodes. An inner loop waits for the actions of each. It is another matter if the
 //     value goes back into a tensor operation;
 //   - reads that a message asks for, in a case of its own, of what other cases compute;
@@ -87,6 +88,10 @@
 //     warning where the input is a file or an io.Reader, the loop shows nothing meanwhile, and the value is
 //     only kept or ends all in an error: nobody waits for it;
 //   - does nothing but read what it receives and pass the value on;
+//   - receives tensors and doesn't train, and shows a text for each at once, or decides by each whether to
+//     call an unknown function, as an alarm;
+//   - goes over the folds of a cross-validation, by the name of the variable or its type;
+//   - writes to a file for each thing what a loop inside has collected;
 //   - takes data from a channel, and sends each result on or gives it to a function. Data that the function
 //     itself sends, from a list to its workers, is no such input;
 //   - gives each value to a channel or a function before it makes the next tensor of it, as a text is

@@ -131,14 +131,14 @@ func boundsQueue(pkg *blocking.Package, c *blocking.Call) bool {
 
 // handsOver reports whether somebody else may want what c has waited for: l sends something on a
 // channel, starts a goroutine, or asks how far the device has got. To send tensors of ours on one
-// channel doesn't count, as the receiver can wait for them.
+// channel doesn't count, nor a tensor alone on any, as the receiver can wait for it.
 func handsOver(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	for cur := range l.Func.Cur.Preorder((*ast.SendStmt)(nil), (*ast.GoStmt)(nil)) {
 		f := pkg.FuncAt(cur)
 		if f == nil || !pkg.Contains(l, f, cur.Node().Pos()) {
 			continue
 		}
-		if send, ok := cur.Node().(*ast.SendStmt); ok && boundsQueue(pkg, c) && pkg.HoldsTensors(pkg.Info.TypeOf(send.Value)) && !pkg.Varies(send.Chan, l) {
+		if send, ok := cur.Node().(*ast.SendStmt); ok && boundsQueue(pkg, c) && pkg.HoldsTensors(pkg.Info.TypeOf(send.Value)) && (!pkg.Varies(send.Chan, l) || blocking.IsTensor(pkg.Info.TypeOf(send.Value))) {
 			continue
 		}
 		return true

@@ -54,14 +54,19 @@ func notLive(in <-chan *tensor.Tensor, xs []*tensor.Tensor, opt *optim.Optimizer
 	return sum
 }
 
+type sensor struct {
+	name    string
+	windows []*tensor.Tensor
+}
+
 // A file for each part is what is asked for.
-func partsToFiles(parts map[string][]*tensor.Tensor) error {
-	for name, xs := range parts {
+func partsToFiles(sensors []sensor) error {
+	for _, s := range sensors {
 		all := make(map[string]*tensor.Tensor)
-		for i, x := range xs {
+		for i, x := range s.windows {
 			all[fmt.Sprint(i)] = x.MatMul(w)
 		}
-		if err := files.Write(name, all, nil); err != nil {
+		if err := files.Write(s.name, all, nil); err != nil {
 			return err
 		}
 	}
