@@ -34,8 +34,8 @@ func (pkg *Package) localOf(d Def) *types.Var {
 	return pkg.Local(d.Value)
 }
 
-// ofStruct returns the origin of e, a field that a constructor was given the tensor for, in terms of the function that e
-// is in: where the struct comes from.
+// ofStruct returns the origin of e, a field that a constructor was given the tensor for, in terms of the function
+// that e is in: where the struct comes from.
 func (t *tracer) ofStruct(e ast.Expr, in *Func) (Origin, bool) {
 	sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
 	if !ok || t.loop != nil || !t.isGivenToMaker(t.Variable(sel)) {

@@ -159,8 +159,8 @@ func fitsApart(pkg *Package, d *Call, l *Loop) bool {
 }
 
 // isFit reports whether each iteration of m computes tensors from those of the one before, and m ends when a value that
-// it reads, in each iteration or now and then, is small enough or the like. It may also take a fixed number of steps, if
-// its function says that it fits or solves something.
+// it reads, in each iteration or now and then, is small enough or the like. It may also take a fixed number of steps,
+// if its function says that it fits or solves something.
 func (pkg *Package) isFit(m *Loop) bool {
 	return !m.Small && m.Stmt != nil && !pkg.OverParts(m) && pkg.Any(m, (*Call).Enqueues) && pkg.carriesTensors(m) &&
 		(pkg.EndsByValue(m) || fitName.MatchString(m.Func.Outermost().Name) && !pkg.OverData(m, m.Func.WholeLoop()))

@@ -68,8 +68,8 @@ func exportFields(pkg *Package, t *types.Struct) {
 	}
 }
 
-// fieldOfOthers is what is known of the functions in the field e, of a struct of another package, if this package leaves
-// them as they are; or nil.
+// fieldOfOthers is what is known of the functions in the field e, of a struct of another package, if this package
+// leaves them as they are; or nil.
 //
 //	m := models.New() // sets m.Step
 //	m.Step(x)

@@ -1219,7 +1219,7 @@ func asksEnvironment(pkg *Package, e ast.Expr) bool {
 	return found
 }
 
-// isTensorAssertion reports whether e says whether something is a tensor, or a part of a model: t, ok := v.(*tensor.Tensor).
+// isTensorAssertion reports whether e says if something is a tensor or a part of a model: t, ok := v.(*tensor.Tensor).
 func isTensorAssertion(pkg *Package, e *ast.Ident) bool {
 	d := pkg.Defs[pkg.Local(e)]
 	if len(d) != 1 || d[0].Kind != DefValue || d[0].Index != 1 {

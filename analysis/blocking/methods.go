@@ -122,8 +122,8 @@ func isAnyOf(t types.Type) bool {
 	return isAny(t)
 }
 
-// methodWaits lists the waits of c in methods of its operands, which the callee calls, be it to format them. The types of the
-// arguments of c say which methods these are. Only methods that read their receivers count.
+// methodWaits lists the waits of c in methods of its operands, which the callee calls, be it to format them. The types
+// of the arguments of c say which methods these are. Only methods that read their receivers count.
 func methodWaits(pkg *Package, c *Call) []CallWait {
 	var list []CallWait
 	for i := range c.Summary().Methods {
@@ -149,8 +149,8 @@ func methodWaits(pkg *Package, c *Call) []CallWait {
 	return append(list, formatWaits(pkg, c)...)
 }
 
-// formatWaits lists the waits of c in methods by which its arguments format themselves, where these methods compute what
-// they read. They wait for that, whatever the argument is.
+// formatWaits lists the waits of c in methods by which its arguments format themselves, where these methods compute
+// what they read. They wait for that, whatever the argument is.
 //
 //	func (p *Pair) String() string { return fmt.Sprint(norm(p.a), norm(p.b)) }
 func formatWaits(pkg *Package, c *Call) (list []CallWait) {

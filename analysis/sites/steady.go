@@ -146,8 +146,8 @@ func (s *steady) body(f *blocking.Func) bool {
 	return true
 }
 
-// isOfCopy reports whether e is a field of a struct that a local variable holds, and neither l nor anything else gets at
-// its address: whatever functions l calls, they can't assign the field.
+// isOfCopy reports whether e is a field of a struct that a local variable holds, and neither l nor anything else gets
+// at its address: whatever functions l calls, they can't assign the field.
 //
 //	func (r Ratings) Users(yield func(int64) bool) { … r.User.AtInt(i) … }
 func isOfCopy(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) bool {

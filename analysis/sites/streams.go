@@ -11,8 +11,9 @@ import (
 
 // Streams of tensors, of which each one is dealt with before the next one comes.
 
-// isLive reports whether l takes tensors from a channel that others fill, doesn't train, and the value at p is shown as a
-// text at once, or decides whether to call a function that nobody knows: whoever sends waits for that, as a speaker or a plant.
+// isLive reports whether l takes tensors from a channel that others fill, doesn't train, and the value at p is shown as
+// a text at once, or decides whether to call a function that nobody knows: whoever sends waits for that, as a speaker
+// or a plant.
 //
 //	for x := range windows {
 //		if score(x).Item() > limit {
