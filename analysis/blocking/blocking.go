@@ -38,6 +38,7 @@
 //	blocking.go   Package, Func, Call and Def: what everything else is about
 //	collect.go    finds the functions, calls and assignments of a package
 //	callbacks.go  what is known of functions in variables, fields and lists
+//	returned.go   what is known of functions that a function returns
 //	flow.go       control-flow graphs, dominators and loops
 //	guard.go      how often the code under a condition runs
 //	outer.go      which loops are over epochs or the like, as seen from a call in them
@@ -45,12 +46,12 @@
 //	overdata.go   which loops go over data, and which over parts of a model
 //	carried.go    what an iteration takes over from the one before, and what ends a loop
 //	origin.go     which tensors an expression may stand for, and whether a loop makes them
+//	makers.go     which fields have what a constructor was given
 //	tracked.go    which tensors have a history that gradients go through
 //	fate.go       what becomes of a tensor that is stored
 //	history.go    which functions keep the histories of what they are given
 //	waits.go      what a call waits for
 //	print.go      which calls print their operands
-//	returnedfuncs.go the functions that a function returns
 //	methods.go    which methods are called on operands of interface type
 //	setters.go    what functions of other packages set
 //	containers.go what containers of other packages hold
