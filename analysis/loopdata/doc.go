@@ -42,7 +42,8 @@
 //	}
 //
 // Silent: data that the loop may write to; constructors under a condition that holds rarely;
-// constructors in a loop that has another loop in it; operations in functions that read a clock.
+// constructors in a loop that has another loop in it, or begins each iteration when a clock says so;
+// operations in functions that read a clock.
 //
 // Missed: operands that are results of functions, except for those of the package that only compute
 // from numbers, and methods that return a field or its length; data in fields and package variables

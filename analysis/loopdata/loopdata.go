@@ -104,7 +104,7 @@ func repeated(pkg *blocking.Package, c *blocking.Call) *blocking.Loop {
 	}
 	l := sites.Innermost(pkg, c)
 	net := c.Operand(tensorapi.Recv)[0]
-	if l == nil || l.Stmt == nil || pkg.IsOuter(l, c) || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !sites.IsSameHeader(pkg, net, l) ||
+	if l == nil || l.Stmt == nil || pkg.IsOuter(l, c) || sites.IsPaced(pkg, l) || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !sites.IsSameHeader(pkg, net, l) ||
 		slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return !sites.IsSteady(pkg, e, l) }) {
 		return nil
 	}
@@ -153,7 +153,7 @@ func remakes(f *blocking.Func) []remake {
 		}
 		for l := range f.Package.LoopsAround(f, c.Expr.Pos()) {
 			if (l.Blocks != nil || f.Runs() == blocking.Looping) && !l.Small && f.Package.Any(l, (*blocking.Call).Enqueues) && !f.Package.IsOuter(l, c) &&
-				f.Package.GuardOf(f, c.Expr.Pos(), l) == blocking.Always && isSameWork(f.Package, c, l) {
+				!sites.IsPaced(f.Package, l) && f.Package.GuardOf(f, c.Expr.Pos(), l) == blocking.Always && isSameWork(f.Package, c, l) {
 				list = append(list, remake{c, l, isBeginning(f.Package, c, l)})
 			}
 			break
