@@ -8,8 +8,8 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Fields that only constructors set, to what they are given. The package itself doesn't know those tensors: who makes
-// the struct does.
+// Fields that only constructors set, to arguments of theirs. The package itself knows nothing of these tensors, but
+// the caller of the constructor does.
 //
 //	func NewItem(id int, score *tensor.Tensor) *Item { return &Item{id, score} }
 //	func (i *Item) Score() float64                   { return i.score.Item() } // waits for what is in i

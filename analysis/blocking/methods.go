@@ -149,8 +149,8 @@ func methodWaits(pkg *Package, c *Call) []CallWait {
 	return append(list, formatWaits(pkg, c)...)
 }
 
-// formatWaits lists the waits of c in methods by which its arguments format themselves, where these methods compute
-// what they read. They wait for that, whatever the argument is.
+// formatWaits lists the waits of c in methods like String, by which its arguments format themselves. It lists those
+// methods only that read what they have computed: they wait, whatever the argument is.
 //
 //	func (p *Pair) String() string { return fmt.Sprint(norm(p.a), norm(p.b)) }
 func formatWaits(pkg *Package, c *Call) (list []CallWait) {

@@ -159,9 +159,9 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 	return found
 }
 
-// isOfParts reports whether the list e has a tensor for each parameter of a model: gradients that tensor.Grad returns,
-// values or gradients of parameters that are appended, or what is computed from them, and lists that are as long as
-// such a list. Depth bounds how many lists and callers it looks through.
+// isOfParts reports whether the list e has a tensor for each parameter of a model. Such are the gradients that
+// tensor.Grad returns, values or gradients of parameters one after the other, what is computed from each of them, and
+// lists of the same length. Depth bounds how many lists and callers it looks through.
 func isOfParts(pkg *Package, e ast.Expr, depth int) bool {
 	v := pkg.Variable(e)
 	if v == nil || depth > 3 || !IsTensors(v.Type()) {

@@ -77,8 +77,7 @@ func partOf(pkg *Package, f *Func) *Part {
 	return nil
 }
 
-// Whole returns the tensor of which d reads a part, and the indices of the part: those of the read, and of the views
-// that it reads.
+// Whole returns a tensor and the indices of the part that d reads: for x.Row(i).At(j) these are x, j and i.
 func (pkg *Package) Whole(d *Call) (of ast.Expr, indices []ast.Expr) {
 	indices = append(indices, d.Expr.Args...)
 	of = d.Operand(tensorapi.Recv)[0]

@@ -2,14 +2,13 @@ package blocking
 
 import "github.com/asyncgen/asyncgen/analysis/internal/syntax"
 
-// Functions that another function returns: a step, an iterator, or a pair such as one that adds and one that reads.
+// The functions among the results of another function: a step, an iterator, or a pair to add to a sum and to read it.
 //
 //	add, value := smooth(0.9)
-//	value() // what the second function does that smooth returns
+//	value() // does what the second result of smooth does
 
-// returnedFuncs returns the summaries of the functions that f returns, in the order of its results. It is nil if f
-// returns none, not always the same ones, or none of which anything is known. A function that they return in turn is
-// not followed.
+// returnedFuncs returns the summaries of the functions among the results of f, in order. It returns nil if there are
+// none, if they are not always the same, or if nothing is known of them. Results of theirs are not followed.
 func returnedFuncs(pkg *Package, f *Func) (list []Summary) {
 	known := false
 	for i := range f.Sig.Results().Len() {

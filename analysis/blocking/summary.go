@@ -251,9 +251,9 @@ func agreement(fs []*Func) *Summary {
 	return &s
 }
 
-// commonWaits returns the waits for those operands for which both lists have one. A function that waits for what it has
-// computed itself waits whatever it is given, so where the other one waits for an operand they agree on that. A wait
-// that stays is in a loop, or guarded, if one of the two is.
+// commonWaits returns the waits of two functions that both have. A wait for an operand is in both lists, or the other
+// function waits for its own work: then it waits whatever the operand is. A wait of the result is in a loop, or
+// guarded, if one of the two is.
 func commonWaits(list, other []Wait) (common []Wait) {
 	for _, pair := range [][2][]Wait{{list, other}, {other, list}} {
 		for _, w := range pair[0] {

@@ -43,8 +43,8 @@ type CallWait struct {
 	// of the operand decides; the callee's code alone doesn't tell. Without an Operand it is a method of what a
 	// function among the arguments returns.
 	Open bool
-	// Set reports whether it formats a value that formats itself, by a method that reads what functions of its package
-	// have set. The tensor may be pending, wherever the value comes from.
+	// Set reports whether it formats a value by a method of its own, such as String, and the method reads a field that
+	// functions of its package set. The tensor may be pending, wherever the value comes from.
 	Set bool
 }
 

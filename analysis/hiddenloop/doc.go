@@ -30,9 +30,10 @@
 //     callers, who may give it others.
 //   - Another package calls them in its loop: as a method of an interface, or as a function that it was given by an
 //     option, a method like Hook, or an exported field. That package has no finding, as its loop is right for functions
-//     that don't wait. So it is with a method whose name says that it is called after each step or batch, like OnStep,
-//     and with a function literal that is converted to a type with such a method, or takes a tensor and is given to a
-//     function with such a name.
+//     that don't wait.
+//   - The name of a method says that it is called after each step or batch, like OnStep. The same holds for a function
+//     literal that is converted to a type with such a method, and for one with a tensor as its parameter that is given
+//     to a function with such a name.
 //   - A method adds what it reads to a field, or keeps the largest value or a count there, like a meter, and
 //     nobody in its package calls it.
 //   - A function takes one step of training and prints the loss, or adds it to a field.
@@ -67,8 +68,8 @@
 // return what they read, read before they lock a mutex, or have a name that speaks of epochs and
 // reports.
 //
-// Missed: iterators of a type that doesn't show that they are functions; functions that another package wraps in its
-// own before it calls them.
+// Missed: iterators of a type that doesn't look like a function; functions that another package wraps in its own before
+// it calls them.
 //
 // Fix: none. Where a value goes decides what is right.
 package hiddenloop

@@ -14,9 +14,9 @@ import (
 // Functions that another package calls in each iteration of a loop. That package doesn't know them, and this one
 // doesn't see the loop; a fact tells.
 
-// InLoop is the fact about something by which other packages have functions of theirs called in each iteration of a
-// loop: a method of an interface, an exported field of function type, a parameter whose function is kept for later, or
-// a type of functions with a method that calls them.
+// InLoop is the fact that a loop calls, in each iteration, what other packages supply here. It is about a method of an
+// interface, an exported field of function type, a parameter whose function is kept for later, or a type of functions
+// with a method that calls them.
 //
 //	func (t *Trainer) Hook(f func(loss *tensor.Tensor)) { t.hooks = append(t.hooks, f) } // f, if Run calls all hooks
 //	func (f HookFunc) OnStep(loss *tensor.Tensor)       { f(loss) }                      // HookFunc
@@ -28,8 +28,8 @@ type InLoop struct {
 // AFact marks InLoop as a fact of package analysis.
 func (*InLoop) AFact() {}
 
-// loopedElsewhere lists the functions of this package that wait and that another package calls in a loop. It exports
-// the facts about this package: of what it calls in its loops, and of what it gives to another package that does.
+// loopedElsewhere lists the waiting functions of this package that loops of other packages call. It also exports the
+// facts about this package: what its own loops call, and what it hands on to other packages with such loops.
 func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocking.Func) {
 	found := make(map[types.Object]blocking.Operands)
 	// What this package calls.

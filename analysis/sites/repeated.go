@@ -22,7 +22,8 @@ import (
 //   - a method that adds what it reads to a field, like a meter;
 //   - the Forward of a module;
 //   - a function that takes a step of training and leaves the loop to its callers;
-//   - a function whose comment says that it is called in each step, or that sets the rate of an optimiser by what it reads;
+//   - a function with a comment that says that it is called in each step;
+//   - a function that sets the rate of an optimiser by what it reads;
 //   - a method whose name says that it is called after each step, like OnStep, and a literal that becomes a hook with
 //     such a method, or is given to a function with such a name.
 
