@@ -66,9 +66,7 @@ func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocki
 	given := func(e ast.Expr, fact *InLoop) {
 		funcs, open := pkg.FuncsIn(e)
 		for _, g := range funcs {
-			if !isTest(pkg, g) {
-				again(g, fact)
-			}
+			again(g, fact)
 		}
 		for _, o := range open {
 			found[o] |= fact.Args
@@ -82,7 +80,7 @@ func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocki
 		switch o := of.Object.(type) {
 		case *types.TypeName:
 			for _, g := range pkg.Funcs {
-				if g.Lit != nil && isMadeAs(pkg, g, o.Type()) && !isTest(pkg, g) {
+				if g.Lit != nil && isMadeAs(pkg, g, o.Type()) {
 					again(g, fact)
 				}
 			}
