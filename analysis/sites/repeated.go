@@ -296,10 +296,10 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 		}
 	}
 	for _, w := range pkg.Waits(c) {
-		if w.Operand == nil || w.Via != nil && (w.Via.InLoop || w.Via.Guarded) || pkg.GuardOf(c.In, c.Expr.Pos(), nil) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) {
+		if w.Via != nil && (w.Via.InLoop || w.Via.Guarded) || pkg.GuardOf(c.In, c.Expr.Pos(), nil) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) {
 			continue
 		}
-		if !pkg.Fresh(w.Operand, c.In, l) && !isOfParam(pkg, w.Operand, l.Func) || pkg.Any(l, IsOutside) || IsAllowed(c) {
+		if !isOfCall(pkg, c, w, l) || pkg.Any(l, IsOutside) || IsAllowed(c) {
 			continue
 		}
 		s := &Site{Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c, Name: pkg.CallName(c, w), Timed: c.In.Outermost().Contains(blocking.TellsTime)}
@@ -328,6 +328,17 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 		}
 	}
 	return nil
+}
+
+// isOfCall reports whether w, a wait of c, is for something that each call of l's function computes or is given. What c
+// computes and reads by itself counts for a hook, and so does a model that it saves.
+//
+//	func (c *collapse) watch(r train.Report) { c.gaps = append(c.gaps, r.Gap()) } // Gap subtracts two losses
+func isOfCall(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait, l *blocking.Loop) bool {
+	if w.Operand == nil {
+		return l.Why == blocking.Chosen && (c.API.Kind == tensorapi.Save || c.API.Kind == tensorapi.Unknown && c.Summary().Enqueues)
+	}
+	return pkg.Fresh(w.Operand, c.In, l) || isOfParam(pkg, w.Operand, l.Func)
 }
 
 // locksMutex recognises calls that lock a mutex. Who reads before has seen to it that nobody waits for the lock; what
