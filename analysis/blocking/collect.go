@@ -560,9 +560,9 @@ func implementations(pkg *Package, method *types.Func) []*Func {
 	return list
 }
 
-// implementation returns what is known of the only method that a call of an interface's method may lead to in the
-// packages that this one imports, if none of this package's types has it; or nil. Of another package's interface it is
-// what the types of that package agree on.
+// implementation returns what is known of the method that a call of an interface's method leads to in the packages that
+// this one imports, if none of this package's types has it; or nil. There must be one such method: types that embed the
+// one that has it have the same. Of another package's interface it is what the types of that package agree on.
 func implementation(pkg *Package, method *types.Func) *Summary {
 	it, ok := syntax.RecvType(method).Underlying().(*types.Interface)
 	if !ok || len(pkg.Implementing(it, method.Name())) > 0 {
@@ -574,7 +574,7 @@ func implementation(pkg *Package, method *types.Func) *Summary {
 		}
 		return nil
 	}
-	var found *Summary
+	var only *types.Func
 	for _, imp := range pkg.Pass.Pkg.Imports() {
 		if !pkg.Pass.ImportPackageFact(imp, new(Reaches)) || owned(imp.Path()) {
 			continue
@@ -585,14 +585,17 @@ func implementation(pkg *Package, method *types.Func) *Summary {
 				continue
 			}
 			fn, _, _ := types.LookupFieldOrMethod(t.Type(), true, imp, method.Name())
-			s := new(Summary)
-			if m, ok := fn.(*types.Func); found != nil || !ok || !pkg.Pass.ImportObjectFact(m.Origin(), s) {
+			m, ok := fn.(*types.Func)
+			if !ok || only != nil && only != m.Origin() {
 				return nil
 			}
-			found = s
+			only = m.Origin()
 		}
 	}
-	return found
+	if s := new(Summary); only != nil && pkg.Pass.ImportObjectFact(only, s) {
+		return s
+	}
+	return nil
 }
 
 // Implementing lists the methods called name of the types of this package that implement an interface.

@@ -57,8 +57,8 @@
 // A loop over hooks or callbacks, in a list or map of functions or of interfaces, calls all that
 // the package puts there, so it is enough that one of them waits. Other calls may lead to one of
 // several functions. If only some of these wait, the findings are in these, see AT012. If no type of
-// the package has the method of an interface, but one type of the packages that it imports, the call
-// leads there.
+// the package has the method of an interface, but one type of the packages that it imports, perhaps
+// with others that embed it, the call leads there.
 //
 // Missed: calls through function values that may be one of several; calls through interfaces of
 // other packages that these don't implement, or with more than three implementations, except for

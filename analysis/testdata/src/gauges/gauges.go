@@ -205,3 +205,22 @@ func NewModel(w *tensor.Tensor) *Model {
 		Ready: func(x *tensor.Tensor) float64 { return float64(x.Dim(0)) },
 	}
 }
+
+// A Walker waits in each step, and a Runner walks as it does.
+type Walker struct{ w *tensor.Tensor }
+
+func (w *Walker) Walk(x *tensor.Tensor) float64 { return x.MatMul(w.w).Mean().Item() }
+
+type Runner struct {
+	Walker
+	Fast bool
+}
+
+// A Swimmer waits, and a Diver, which embeds one, doesn't.
+type Swimmer struct{ w *tensor.Tensor }
+
+func (s *Swimmer) Swim(x *tensor.Tensor) float64 { return x.MatMul(s.w).Mean().Item() }
+
+type Diver struct{ Swimmer }
+
+func (d *Diver) Swim(x *tensor.Tensor) float64 { return float64(x.Dim(0)) }
