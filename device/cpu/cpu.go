@@ -1,6 +1,6 @@
 // Package cpu is the backend that computes with the program's own threads: the
-// driver "cpu". Its loops are in assembly for AVX-512 and AVX2, and in portable Go:
-// the best that the machine has, or what ASYNCGEN_ISA says (avx512, avx2 or go).
+// driver "cpu". Its loops are in assembly for AVX-512, AVX2 and NEON, and in portable Go:
+// the best that the machine has, or what ASYNCGEN_ISA says (avx512, avx2 or go; neon or go on arm64).
 //
 // It is synchronous: [Backend.Submit] runs the commands on the calling
 // goroutine, and several goroutines may submit at once as long as their

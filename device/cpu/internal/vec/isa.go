@@ -3,6 +3,9 @@ package vec
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -11,12 +14,16 @@ type ISA uint8
 
 const (
 	Go     ISA = iota // the twins, on any machine
+	NEON              // of arm64, which all of its processors have
 	AVX2              // with FMA, BMI1, BMI2 and F16C
 	AVX512            // F, DQ, BW and VL, with what AVX2 has
 	isas
 )
 
-var names = [isas]string{"go", "avx2", "avx512"}
+var names = [isas]string{"go", "neon", "avx2", "avx512"}
+
+// known are the ISAs of this architecture, the best one first.
+var known = append(map[string][]ISA{"amd64": {AVX512, AVX2}, "arm64": {NEON}}[runtime.GOARCH], Go)
 
 // String is the name that ASYNCGEN_ISA has for it.
 func (a ISA) String() string { return names[a] }
@@ -38,12 +45,25 @@ func parse(name string) (ISA, error) {
 	if name == "" {
 		return Machine(), nil
 	}
-	for a, have := range names {
-		if have == name {
-			return ISA(a), nil
+	for _, a := range known {
+		if a.String() == name {
+			return a, nil
 		}
 	}
-	return Machine(), fmt.Errorf("ASYNCGEN_ISA=%s: want avx512, avx2 or go", name)
+	return Machine(), fmt.Errorf("ASYNCGEN_ISA=%s: want %s", name, choices())
+}
+
+// choices are the names that ASYNCGEN_ISA may have here, as a text.
+func choices() string {
+	text := known[len(known)-1].String()
+	var others []string
+	for _, a := range known[:len(known)-1] {
+		others = append(others, a.String())
+	}
+	if len(others) > 0 {
+		text = strings.Join(others, ", ") + " or " + text
+	}
+	return text
 }
 
 // Mistake is an error if ASYNCGEN_ISA names no ISA. Loops work nevertheless.
@@ -52,12 +72,29 @@ func Mistake() error { return mistake }
 // Machine is the best ISA that this machine has and this build has loops for.
 func Machine() ISA { return machine }
 
+// Has are the ISAs that this machine has and this build has loops for, the best one last.
+func Has() []ISA {
+	var has []ISA
+	for _, a := range slices.Backward(known) {
+		if a <= machine {
+			has = append(has, a)
+		}
+	}
+	return has
+}
+
 // Current is the ISA whose loops the functions of this package choose: what ASYNCGEN_ISA says,
 // the next one below that the machine has, or else its best.
 func Current() ISA { return ISA(current.Load()) }
 
-// Use changes Current, for tests. What was chosen before stays as it was.
-func Use(a ISA) { current.Store(uint32(min(a, machine))) }
+// Use changes Current, for tests, to a, or to the next one below that the machine has. What was chosen before stays as
+// it was.
+func Use(a ISA) {
+	for !slices.Contains(known, min(a, machine)) {
+		a--
+	}
+	current.Store(uint32(min(a, machine)))
+}
 
 // A table holds what there is once for each ISA and key. It is filled when the package is initialised.
 type table[K comparable, V any] [isas]map[K]V

@@ -12,7 +12,7 @@ import (
 // assembly, another way than tiles is faster.
 type Products struct {
 	Size  int // of an element
-	Lanes int // elements of a vector
+	Lanes int // elements of a vector; for NEON, of two registers
 	Rows  int // of the largest tile, which has two vectors of columns
 	Wide  []int
 
@@ -68,11 +68,11 @@ var products = sync.OnceValue(func() (all [isas][2]*Products) {
 })
 
 func newProducts(a ISA, dt device.DType) *Products {
-	p := &Products{Size: dt.Size(), turn: turns[AVX2][dt], columns: [2]columnsFunc{columns[0][AVX2][dt], columns[1][AVX2][dt]}}
-	bytes := 32
+	bytes, narrow := 32, a // what there is only once is for vectors of 32 bytes
 	if a == AVX512 {
-		bytes = 64
+		bytes, narrow = 64, AVX2
 	}
+	p := &Products{Size: dt.Size(), turn: turns[narrow][dt], columns: [2]columnsFunc{columns[0][narrow][dt], columns[1][narrow][dt]}}
 	p.Lanes = bytes / p.Size
 	for v := range p.tiles {
 		p.copies[v] = copies[a][v+1]

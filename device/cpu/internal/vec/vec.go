@@ -1,5 +1,5 @@
-// Package vec has the loops of the CPU backend over slices. Each is in assembly, for AVX-512 or AVX2,
-// and has a twin in Go. The twin says what the loop does, and every other machine uses it.
+// Package vec has the loops of the CPU backend over slices. Each is in assembly, for AVX-512, AVX2
+// or NEON, and has a twin in Go. The twin says what the loop does, and every other machine uses it.
 //
 // The loops of a primitive give the same bits whatever the machine has. They do not split
 // work over cores, know nothing of strides and check nothing: a caller gives

@@ -3,8 +3,10 @@ package main
 import (
 	"strings"
 
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec/asm/neon"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // elementwise writes the loops of the primitives that are a few instructions, and of conversions.
@@ -36,7 +38,7 @@ func prim(m *isa, name, text string, in []*element, out *element, body func() fu
 			continue
 		}
 		l.write(form)
-		if out != bools {
+		if out != bools && m != neons {
 			stream := *l
 			stream.past, stream.table = true, "streamLoops"
 			stream.write(form)
@@ -140,6 +142,10 @@ func extreme(m *isa, e *element, isMax bool, x, y, r vector) {
 		pair(e, VADDPS, VADDPD)(y, x, nan, r)
 		return
 	}
+	if m == neons {
+		pickExtreme(isMax)(e.size, x, y, r)
+		return
+	}
 	// The instructions give their second operand if one is NaN or both are 0.
 	instruction, join := pair(e, VMINPS, VMINPD), pair(e, VORPS, VORPD)
 	if isMax {
@@ -151,6 +157,14 @@ func extreme(m *isa, e *element, isMax bool, x, y, r vector) {
 	join(other, r, r) // they differ in the sign of 0 only
 	pair(e, VCMPPS, VCMPPD)(Imm(3), y, x, nan)
 	pair(e, VORPS, VORPD)(nan, r, r) // all ones are NaN
+}
+
+// pickExtreme is an instruction of NEON that does all that extreme does.
+func pickExtreme(isMax bool) func(size int, x, y, r reg.Register) {
+	if isMax {
+		return neon.Max
+	}
+	return neon.Min
 }
 
 func integers(m *isa) {
@@ -171,6 +185,10 @@ func integers(m *isa) {
 	}
 	prim(m, "Max", "max($x, $y)", two, e, plain(m, func(x, y, r vector) { VBLENDVPD(greater(x, y), x, y, r) }))
 	prim(m, "Min", "min($x, $y)", two, e, plain(m, func(x, y, r vector) { VBLENDVPD(greater(x, y), y, x, r) }))
+	if m == neons {
+		prim(m, "Abs", "abs($x)", one, e, plain(m, func(x, _, r vector) { VPABSQ(x, r) }))
+		return
+	}
 	prim(m, "Abs", "abs($x)", one, e, func() func([]value) value {
 		zero := m.zero()
 		return simple(m, func(x, _, r vector) {
@@ -240,7 +258,7 @@ func comparisons(m *isa, e *element) {
 	}{{"Eq", "$x == $y", 0}, {"Ne", "$x != $y", 4}, {"Lt", "$x < $y", 1}, {"Le", "$x <= $y", 2}} {
 		prim(m, op.name, op.text, []*element{e, e}, bools, func() func([]value) value {
 			ones := m.zero()
-			if m == avx2 && e == int64s {
+			if m != avx512 && e == int64s {
 				VPCMPEQQ(ones, ones, ones)
 			}
 			return func(in []value) value { return compare(m, e, op.mode, in[0].v, in[1].v, ones) }
@@ -319,14 +337,14 @@ func casts(m *isa) {
 		toInts(float32s, VCVTTPS2QQ, VCMPPS, 0x5f000000)
 		toInts(float64s, VCVTTPD2QQ, VCMPPD, 0x43e0000000000000)
 	} else {
-		fromIntsByParts()
-		toIntsByParts(float32s)
-		toIntsByParts(float64s)
+		fromIntsByParts(m)
+		toIntsByParts(m, float32s)
+		toIntsByParts(m, float64s)
 	}
 	for _, e := range []*element{float32s, float64s, int64s} {
 		cast(m, e, bools, func() func([]value) value {
 			zero, ones := m.zero(), m.zero()
-			if m == avx2 && e == int64s {
+			if m != avx512 && e == int64s {
 				VPCMPEQQ(ones, ones, ones)
 			}
 			return func(in []value) value { return compare(m, e, 4, in[0].v, zero, ones) }
@@ -358,9 +376,9 @@ func toInts(from *element, convert, compare func(...Op), limit uint64) {
 	})
 }
 
-// fromIntsByParts writes the conversions of int64s to floats for AVX2, which has no instruction for them.
-func fromIntsByParts() {
-	m := avx2
+// fromIntsByParts writes the conversions of int64s to floats for AVX2, which has no instruction for them, and for NEON,
+// which has none to float32s.
+func fromIntsByParts(m *isa) {
 	cast(m, int64s, float64s, func() func(in []value) value {
 		convert := doubles(m)
 		return func(in []value) value { return value{v: convert(in[0].v)} }
@@ -390,6 +408,13 @@ func fromIntsByParts() {
 // doubles returns a function that writes the conversion of int64s to float64s, rounded once. The upper
 // half of x, times 1<<32, goes into the bits of 3<<67, and the lower half into the bits of 1<<52.
 func doubles(m *isa) func(x vector) vector {
+	if m == neons {
+		return func(x vector) vector {
+			r := YMM()
+			VCVTQQ2PD(x, r)
+			return r
+		}
+	}
 	upper, lower, both, zero := m.constant(0x4438000000000000, 8), m.constant(0x4330000000000000, 8), m.constant(0x4438001000000000, 8), m.zero()
 	return func(x vector) vector {
 		h, l := YMM(), YMM()
@@ -403,10 +428,21 @@ func doubles(m *isa) func(x vector) vector {
 	}
 }
 
-// toIntsByParts is toInts for AVX2: the digits of x are shifted to where they belong.
-func toIntsByParts(from *element) {
-	m := avx2
+// toIntsByParts is toInts for AVX2: the digits of x are shifted to where they belong. NEON has an instruction that
+// does all of it.
+func toIntsByParts(m *isa, from *element) {
 	cast(m, from, int64s, func() func(in []value) value {
+		if m == neons {
+			return func(in []value) value {
+				x, r := in[0].v, YMM()
+				if from == float32s {
+					x = YMM()
+					VCVTPS2PD(in[0].v, x)
+				}
+				VCVTTPD2QQ(x, r)
+				return value{v: r}
+			}
+		}
 		digits, hidden, shift := m.constant(1<<52-1, 8), m.constant(1<<52, 8), m.constant(1075, 8)
 		exponent, above, most := m.constant(1<<11-1, 8), m.constant(0x43e0000000000000, 8), m.constant(1<<63-1, 8)
 		zero := m.zero()
@@ -451,7 +487,7 @@ func fromBools(m *isa, to *element, one uint64) {
 		return func(in []value) value {
 			r := m.new()
 			switch {
-			case m == avx2:
+			case m != avx512:
 				VPAND(ones, in[0].v, r)
 			case to.size == 4:
 				VMOVDQU32_Z(ones, in[0].k, r)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec/asm/neon"
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -37,7 +38,7 @@ func functions() {
 				{"Erf", (*arithmetics).erf, 2, 18, false},
 			} {
 				a := &arithmetics{isa: m, element: e, holds: f.holds}
-				if m == avx2 { // has half as many registers
+				if m != avx512 { // has half as many registers
 					a.holds = 0
 				}
 				name := lower(f.prim) + e.name + m.name
@@ -46,6 +47,12 @@ func functions() {
 					enter("partials", m.name, key, name)
 				} else {
 					enter("loops", m.name, key, name)
+				}
+				if m == neons { // constants take registers, too
+					f.many = min(f.many, 3)
+					if f.prim == "Log1p" && e == float64s {
+						f.many = 1
+					}
 				}
 				a.loop(name, f.apply, f.many, f.partial)
 			}
@@ -87,7 +94,7 @@ func (a *arithmetics) loop(name string, apply func(*arithmetics, lanes) lanes, m
 	at := func(p reg.Register, vector int) Mem {
 		return Mem{Base: p, Index: i, Scale: uint8(size), Disp: vector * a.bytes}
 	}
-	for _, vectors := range []int{many, 1} {
+	for _, vectors := range slices.Compact([]int{many, 1}) {
 		Commentf("for ; i <= n-%d; i += %d: %d vectors", vectors*perVector, vectors*perVector, vectors)
 		last := GP64()
 		LEAQ(Mem{Base: n, Disp: -vectors * perVector}, last)
@@ -330,8 +337,8 @@ func (a *arithmetics) clamp(x lanes, low, high float64) lanes {
 	y := a.fresh(x)
 	l, h := a.spreadNumber(low), a.spreadNumber(high)
 	for i := range x {
-		pick(a, VMAXPS, VMAXPD)(x[i], l, y[i])
-		pick(a, VMINPS, VMINPD)(y[i], h, y[i])
+		a.larger(x[i], l, y[i])
+		a.smaller(y[i], h, y[i])
 	}
 	return y
 }
@@ -341,9 +348,27 @@ func (a *arithmetics) atMost(x lanes, high float64) lanes {
 	y := a.fresh(x)
 	h := a.spreadNumber(high)
 	for i := range x {
-		pick(a, VMINPS, VMINPD)(x[i], h, y[i])
+		a.smaller(x[i], h, y[i])
 	}
 	return y
+}
+
+// larger sets r to the larger one of x and y, or to NaN where x is NaN. y has no 0.
+func (a *arithmetics) larger(x, y, r vector) {
+	if a.isa == neons {
+		neon.Max(a.size, x, y, r)
+	} else {
+		pick(a, VMAXPS, VMAXPD)(x, y, r)
+	}
+}
+
+// smaller is larger for the smaller one.
+func (a *arithmetics) smaller(x, y, r vector) {
+	if a.isa == neons {
+		neon.Min(a.size, x, y, r)
+	} else {
+		pick(a, VMINPS, VMINPD)(x, y, r)
+	}
 }
 
 // round rounds to integers, by the mode of VROUNDPS: 0 to even, 1 down.
@@ -635,8 +660,8 @@ func (a *arithmetics) log1p(x lanes) lanes {
 	one := a.spreadNumbers(1, x)
 	high, low := a.fresh(x), a.fresh(x)
 	for i := range x {
-		pick(a, VMAXPS, VMAXPD)(x[i], one[i], high[i])
-		pick(a, VMINPS, VMINPD)(x[i], one[i], low[i])
+		a.larger(x[i], one[i], high[i])
+		a.smaller(x[i], one[i], low[i])
 	}
 	u := a.add(high, low)
 	c := a.sub(low, a.sub(u, high))
@@ -815,7 +840,7 @@ func (a *arithmetics) powLoop(name, form string, e *element) {
 		return v
 	}
 	rounds := []int{2, 1}
-	if a.isa == avx2 || e == float64s {
+	if a.isa != avx512 || e == float64s {
 		rounds = []int{1} // there are not enough registers for two vectors
 	}
 	for _, vectors := range rounds {
@@ -837,7 +862,7 @@ func (a *arithmetics) powLoop(name, form string, e *element) {
 	SUBQ(i, n)
 	JLE(LabelRef("done"))
 	t := a.first(n, size)
-	if a.isa == avx2 && e == float32s {
+	if a.isa != avx512 && e == float32s {
 		t.ones = t.ones.AsX().(vector)
 	}
 	a.storeTail(power(1, &t)[0], at(dst, 0), t, perVector, size)

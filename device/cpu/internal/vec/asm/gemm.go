@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec/asm/neon"
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -79,6 +80,8 @@ func (m *isa) clear(v vector) {
 // loadTailTo is loadTail to a given register.
 func (m *isa) loadTailTo(from Mem, t tail, size int, v vector) {
 	switch {
+	case m == neons:
+		neon.LoadTail(from, t.count, size, v)
 	case m == avx2 && size == 4:
 		VMASKMOVPS(from, t.ones, v)
 	case m == avx2:
@@ -268,7 +271,7 @@ func columns(e *element, doCollide bool) {
 	if doCollide {
 		name, list = "columns"+e.name+"ByLine", 1
 	}
-	enter(fmt.Sprintf("columns[%d]", list), "AVX2", "device."+e.name, name)
+	enter(fmt.Sprintf("columns[%d]", list), base().name, "device."+e.name, name)
 	TEXT(name, attr.NOSPLIT, "func(k int, a *byte, row int, x, sums *byte)")
 	Pragma("noescape")
 	lanes := 32 / e.size
@@ -438,7 +441,7 @@ const turnedRows = 8
 // turn writes the copy of a few rows as columns. Rows that do not exist are the last one once more.
 func turn(e *element) {
 	name := "turn" + e.name
-	enter("turns", "AVX2", "device."+e.name, name)
+	enter("turns", base().name, "device."+e.name, name)
 	TEXT(name, attr.NOSPLIT, "func(k int, src *byte, row, rows int, dst *byte, step int)")
 	Pragma("noescape")
 	stride, rows := param("row"), param("rows")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/asyncgen/asyncgen/device/cpu/internal/vec/asm/neon"
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -22,8 +23,12 @@ type isa struct {
 var (
 	avx512 = &isa{"AVX512", 64, ZMM}
 	avx2   = &isa{"AVX2", 32, YMM}
-	isas   = []*isa{avx512, avx2}
+	neons  = &isa{"NEON", 32, YMM} // what is written for AVX2, translated
+	isas   = []*isa{avx512, avx2}  // those that are written
 )
+
+// base is the one whose functions are written only once and serve all ISAs.
+func base() *isa { return isas[len(isas)-1] }
 
 // An element is a type of what tensors hold.
 type element struct {
@@ -44,7 +49,7 @@ var (
 )
 
 // A value is the operand of one round of a loop: as many elements as the round handles. As a condition
-// it is a mask of lanes instead: k for AVX-512, all bits of the lanes in v for AVX2.
+// it is a mask of lanes instead: k for AVX-512, all bits of the lanes in v for others.
 type value struct {
 	v vector
 	k reg.OpmaskVirtual
@@ -99,8 +104,9 @@ func (m *isa) constant(bits uint64, size int) vector {
 
 // A tail is which elements of a vector exist.
 type tail struct {
-	mask reg.OpmaskVirtual // for AVX-512
-	ones vector            // for AVX2: all bits of those that exist
+	mask  reg.OpmaskVirtual // for AVX-512
+	ones  vector            // for others: all bits of those that exist
+	count reg.GPVirtual     // for NEON: how many these are
 }
 
 // first is the tail of the first n elements, less than a vector has.
@@ -119,9 +125,12 @@ func (m *isa) first(n reg.GPVirtual, size int) tail {
 	back := GP64()
 	MOVQ(n, back)
 	NEGQ(back)
-	v := YMM()
+	v, count := YMM(), GP64()
 	VMOVDQU(Mem{Base: at, Index: back, Scale: uint8(size), Disp: 32}, v)
-	return tail{ones: v}
+	if m == neons {
+		MOVQ(n, count)
+	}
+	return tail{ones: v, count: count}
 }
 
 var windowIsWritten bool
@@ -177,10 +186,12 @@ func store(v vector, to Mem, lanes, size int) {
 }
 
 // loadTail is load for the end of the data, where fewer elements are left than there are lanes; the
-// other lanes become 0. With AVX2, elements of 4 and 8 bytes always take a whole vector.
+// other lanes become 0. Without AVX-512, elements have 4 bytes or 8.
 func (m *isa) loadTail(from Mem, t tail, lanes, size int) vector {
 	v := sized(lanes * size)
 	switch {
+	case m == neons:
+		neon.LoadTail(from, t.count, size, v)
 	case m == avx2 && size == 4:
 		VPMASKMOVD(from, t.ones, v)
 	case m == avx2:
@@ -207,6 +218,8 @@ func (m *isa) storeTail(v vector, to Mem, t tail, lanes, size int) {
 		r = v.AsY()
 	}
 	switch {
+	case m == neons:
+		neon.StoreTail(r, t.count, size, to)
 	case m == avx2 && size == 4:
 		VPMASKMOVD(r, t.ones, to)
 	case m == avx2:

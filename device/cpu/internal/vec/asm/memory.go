@@ -10,13 +10,19 @@ import (
 // memory writes loops that move bytes or make numbers.
 func memory() {
 	for _, m := range isas {
-		stream(m)
+		if m != neons {
+			stream(m)
+		}
 		fill(m)
-		for _, past := range []bool{false, true} {
-			triad(m, past)
+		if m != neons {
+			triad(m, false)
+			triad(m, true)
 		}
 		ramp(m, float32s)
 		ramp(m, float64s)
+	}
+	if base() == neons {
+		return
 	}
 	TEXT("fence", attr.NOSPLIT, "func()")
 	Doc("fence lets what stores past the caches have written be seen before what is written later.")

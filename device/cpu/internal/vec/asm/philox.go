@@ -470,7 +470,7 @@ func (d draws) poly64(x vector, c ...float64) vector {
 // toFloat64 converts int64, rounded once.
 func (d draws) toFloat64(x vector) {
 	Comment("x = float64(int64(x))")
-	if d.isWide() {
+	if d.isWide() || d.isa == neons {
 		VCVTQQ2PD(x, x)
 		return
 	}

@@ -1,0 +1,5 @@
+//go:build !noasm && !race
+
+package vec
+
+const machine = NEON
