@@ -43,7 +43,7 @@ device/pool:       internal/bubble
 device/kernel:     device
 device/kernel/clc: device device/kernel
 # The primitives' Go functions say what the loops compute.
-device/cpu/internal/vec: device device/kernel golang.org/x/sys/cpu
+device/cpu/internal/vec: device device/kernel golang.org/x/sys/cpu golang.org/x/sys/unix
 device/cpu:        device device/kernel device/pool device/cpu/internal/vec
 # purego sets a process up for C without cgo. It makes programs dynamic, so only what opens drivers may reach it, which users import on purpose.
 device/internal/dl:  github.com/ebitengine/purego golang.org/x/sys/windows

@@ -2,8 +2,15 @@
 
 package vec
 
+import "sync"
+
 // Fence has nothing to do where Stream writes as everything does.
 func Fence() {}
 
-// LastCache is a guess at how many bytes the largest cache has that a core uses.
-func LastCache() int { return someCache }
+// LastCache is how many bytes the largest cache has that a core uses, or a guess where the system does not tell.
+var LastCache = sync.OnceValue(func() int {
+	if n := largestCache(); n > 0 {
+		return n
+	}
+	return someCache
+})
