@@ -561,8 +561,9 @@ func implementations(pkg *Package, method *types.Func) []*Func {
 }
 
 // implementation returns what is known of the method that a call of an interface's method leads to in the packages that
-// this one imports, if none of this package's types has it; or nil. There must be one such method: types that embed the
-// one that has it have the same. Of another package's interface it is what the types of that package agree on.
+// this one imports, if none of this package's types has it; or nil. There must be one such method, which a type
+// may also have by embedding another. For an interface of another package, it is what the types of that package
+// agree on.
 func implementation(pkg *Package, method *types.Func) *Summary {
 	it, ok := syntax.RecvType(method).Underlying().(*types.Interface)
 	if !ok || len(pkg.Implementing(it, method.Name())) > 0 {

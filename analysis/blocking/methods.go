@@ -149,8 +149,8 @@ func methodWaits(pkg *Package, c *Call) []CallWait {
 	return append(list, formatWaits(pkg, c)...)
 }
 
-// formatWaits lists the waits of c in methods like String, by which its arguments format themselves. It lists those
-// methods only that read what they have computed: they wait, whatever the argument is.
+// formatWaits lists the waits of c in its arguments' own methods for formatting, such as String. Only methods that read
+// what they have computed count: they wait, whatever the argument is.
 //
 //	func (p *Pair) String() string { return fmt.Sprint(norm(p.a), norm(p.b)) }
 func formatWaits(pkg *Package, c *Call) (list []CallWait) {

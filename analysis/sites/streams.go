@@ -9,7 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
 
-// Streams of tensors, of which each one is dealt with before the next one comes.
+// Streams of tensors. Each tensor is dealt with before the next one comes.
 
 // isLive reports whether l takes tensors from a channel that others fill, doesn't train, and the value at p is shown as
 // a text at once, or decides whether to call a function that nobody knows: whoever sends waits for that, as a speaker
@@ -41,7 +41,7 @@ func isLive(pkg *blocking.Package, p Place, l *blocking.Loop) bool {
 	return c != nil && c.Dynamic && c.API.Kind == tensorapi.Unknown && !c.TakesTensor()
 }
 
-// isOverFolds reports whether l goes over the parts of a cross-validation, of which there is a handful.
+// isOverFolds reports whether l goes over the parts of a cross-validation. There are few of them.
 //
 //	for _, f := range folds.Of(x, y, 5) {
 func isOverFolds(pkg *blocking.Package, l *blocking.Loop) bool {

@@ -86,8 +86,8 @@ func add(word uint32, text string, a ...any) *form {
 	return f
 }
 
-// immediate says what the number I of a form is: one that is a multiple of unit, whose quotient has so many bits from
-// the given one on; some are numbers that it may be.
+// immediate says how the number I of a form is encoded: divided by unit, in so many bits, the lowest of which is bit
+// from. The numbers in some are examples, for tests.
 func (f *form) immediate(unit, bits, from int, some ...int) {
 	f.number = func(i int) uint32 {
 		if i%unit != 0 {

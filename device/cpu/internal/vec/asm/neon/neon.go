@@ -423,7 +423,7 @@ func (f *function) copy(v register) register {
 	return w
 }
 
-// repeats reports whether m is 32 bytes of constants of which the second half is like the first.
+// repeats reports whether m is 32 bytes of constants whose two halves are equal.
 func (f *function) repeats(m operand.Mem) bool {
 	if m.Base != reg.StaticBase {
 		return false
