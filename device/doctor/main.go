@@ -1,8 +1,6 @@
 // Command doctor lists the devices that can compute tensors on this machine, and says why others
 // can't. The command asyncgen runs it as a program of its own, because it imports all backends, and
 // some of these make a program depend on system libraries.
-//
-// Nothing in this project has been run on a GPU so far, and doctor says so.
 package main
 
 import (

@@ -1,10 +1,12 @@
 package opencl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -110,8 +112,8 @@ func checkSettings() error {
 	return err
 }
 
-// ask returns all devices of all platforms. A platform that fails is left out if another one has
-// devices.
+// ask returns all devices of all platforms. CPUs come last, so opencl:0 is a GPU if there is one. A platform that
+// fails is left out if another one has devices.
 func ask(d *cl.Driver) (all []found, err error) {
 	platforms, err := d.Platforms()
 	if e := (*cl.Error)(nil); errors.As(err, &e) && e.Code == cl.PlatformNotFound || err == nil && len(platforms) == 0 {
@@ -144,6 +146,7 @@ func ask(d *cl.Driver) (all []found, err error) {
 	if len(all) == 0 {
 		return nil, errNoDevice(d.Name, len(platforms))
 	}
+	slices.SortStableFunc(all, func(x, y found) int { return cmp.Compare(x.kind&cl.DeviceTypeCPU, y.kind&cl.DeviceTypeCPU) })
 	return all, nil
 }
 

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// first returns the first device, of any kind, or skips the test with the reason.
+// first returns the first device, a GPU if there is one, or skips the test with the reason.
 func first(t testing.TB) found {
 	t.Helper()
 	t.Setenv("ASYNCGEN_OPENCL_CPU", "1")

@@ -26,7 +26,7 @@ import (
 
 // Options are the compiler options that every program needs. A device with
 // CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT also needs -cl-fp32-correctly-rounded-divide-sqrt.
-const Options = "-cl-std=CL1.2"
+const Options = "-cl-std=CL1.2 -w"
 
 // Limits are the capabilities of a device.
 type Limits struct {

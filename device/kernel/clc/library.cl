@@ -4,6 +4,14 @@
 // Paragraphs end at empty lines. Each is one function or table, named by its first word that begins with "ag_". A
 // kernel's text includes only the paragraphs that it names, directly or not.
 
+// The upper half of a product, from four products of halves. OpenCL's mul_hi is this, but the compiler of NVIDIA's driver
+// 580 ends the process where that is used for ulong.
+ulong ag_mul_high(ulong x, ulong y) {
+	ulong a = x >> 32, b = (uint)x, c = y >> 32, d = (uint)y;
+	ulong mid = a * d + (b * d >> 32), low = b * c + (uint)mid;
+	return a * c + (mid >> 32) + (low >> 32);
+}
+
 float ag_power_f32(float n) { return AG_FLOAT32((uint)((int)n + 127) << 23); }
 
 float ag_copysign_f32(float x, float sign) { return AG_FLOAT32((AG_BITS32(x) & 0x7fffffffu) | (AG_BITS32(sign) & 0x80000000u)); }
@@ -118,8 +126,8 @@ bool ag_quarters(ulong m, int e, ulong *q, ulong *high, ulong *rest, uint *n) {
 	ulong w[3];
 	for (int i = 0; i < 3; i++)
 		w[i] = (ag_two_over_pi[at + i] << shift) | ((ag_two_over_pi[at + i + 1] >> 1) >> (63 - shift));
-	ulong high2 = AG_MUL_HIGH(w[2], m), low2 = w[2] * m;
-	ulong high1 = AG_MUL_HIGH(w[1], m), low1 = w[1] * m;
+	ulong high2 = ag_mul_high(w[2], m), low2 = w[2] * m;
+	ulong high1 = ag_mul_high(w[1], m), low1 = w[1] * m;
 	ulong mid = low1 + high2;
 	ulong top = w[0] * m + high1 + (mid < low1 ? 1 : 0);
 	*q = (top + (1UL << 61)) >> 62;
@@ -169,11 +177,11 @@ float ag_quarters_f32(float x, uint *q) {
 	uint b = AG_BITS32(x), n;
 	bool negative = ag_quarters((ulong)((b & 0x7fffffu) | 0x800000u) << 29, (int)(b >> 23) - 179, &quarters, &top, &mid, &n);
 	*q = (uint)quarters;
-	ulong high = AG_MUL_HIGH(top, 0xc90fdaa22168c234UL), low = top * 0xc90fdaa22168c234UL;
-	ulong more = AG_MUL_HIGH(mid, 0xc90fdaa22168c234UL);
+	ulong high = ag_mul_high(top, 0xc90fdaa22168c234UL), low = top * 0xc90fdaa22168c234UL;
+	ulong more = ag_mul_high(mid, 0xc90fdaa22168c234UL);
 	low += more;
 	high += low < more ? 1 : 0;
-	more = AG_MUL_HIGH(top, 0xc4c6628b80dc1cd1UL);
+	more = ag_mul_high(top, 0xc4c6628b80dc1cd1UL);
 	low += more;
 	high += low < more ? 1 : 0;
 	if ((high >> 63) == 0) {
@@ -286,7 +294,7 @@ ulong ag_soft_fma(ulong x, ulong y, ulong z) {
 	int ex = (int)(x >> 52) & 0x7ff, ey = (int)(y >> 52) & 0x7ff, ez = (int)(z >> 52) & 0x7ff;
 	if (ex == 0 || ey == 0) return z;
 	ulong mx = ((x & 0xfffffffffffffUL) | 0x10000000000000UL) << 10, my = ((y & 0xfffffffffffffUL) | 0x10000000000000UL) << 10;
-	ulong high = AG_MUL_HIGH(mx, my), low = mx * my;
+	ulong high = ag_mul_high(mx, my), low = mx * my;
 	int e = ex + ey - 2170;
 	if (ez != 0) {
 		ulong highZ = ((z & 0xfffffffffffffUL) | 0x10000000000000UL) << 8, lowZ = 0;
@@ -919,7 +927,7 @@ void ag_uniform_f64(const uint *w, double *x, long lo, ulong span) {
 }
 
 void ag_ints_i64(const uint *w, long *x, long lo, ulong span) {
-	for (int i = 0; i < 2; i++) x[i] = (long)((ulong)lo + AG_MUL_HIGH(ag_wide(w[2 * i], w[2 * i + 1]), span));
+	for (int i = 0; i < 2; i++) x[i] = (long)((ulong)lo + ag_mul_high(ag_wide(w[2 * i], w[2 * i + 1]), span));
 }
 
 float ag_radius_log_f32(float u) {
