@@ -60,11 +60,13 @@ func answerTo(q question, work func(question) func()) answer {
 }
 
 // median is the median time of a call of f, in windows of 2 ms at least, within so many seconds; or the time of
-// one call that takes longer, after one to get warm.
+// one call that takes longer, after one to get warm. On a GPU a window ends when the device has done everything.
 func median(f func(), budget float64) float64 {
 	f()
+	settle()
 	start := time.Now()
 	f()
+	settle()
 	once := max(time.Since(start), 100*time.Nanosecond)
 	if once.Seconds() > budget {
 		return once.Seconds()
@@ -76,6 +78,7 @@ func median(f func(), budget float64) float64 {
 		for range calls {
 			f()
 		}
+		settle()
 		times = append(times, time.Since(start).Seconds()/float64(calls))
 	}
 	slices.Sort(times)

@@ -4,6 +4,7 @@
 //	go run -C testdata/peers . [-budget 300ms] [-threads 1,2] [-python PATH] [-md FILE] [-svg FILE]
 //	go run -C testdata/peers . -steps [-budget 300ms] [-threads 1,2] [-python PATH] [-only REGEXP] [-md FILE]
 //	go run -C testdata/peers . -from RESULTS.md [-only REGEXP] -svg FILE
+//	go run -C testdata/peers . -device opencl:0 [-steps] [-md RESULTS-GPU.md]
 //
 // With -from nothing is measured: the chart is of rows of a table that an earlier run has written.
 //
@@ -11,6 +12,10 @@
 // memory. Each model of each peer is a process of its own. Windows of a few steps are asked for in turn, for 20 budgets.
 // All begin with the same weights, and the command fails if their losses differ. The table is a part of FILE, under a
 // heading of its own; what else is in FILE stays.
+//
+// With -device they compute on a GPU: this library on that device, PyTorch by CUDA, in float32 proper rather than TF32. The
+// executions of a window are enqueued, and waited for together. Other peers and the limits of the machine are left out, and
+// memory is what was allocated on the device.
 //
 // Each peer is a process of its own, one for each number of threads, that answers questions: how long does this take? They are asked in turn,
 // question by question, so that what disturbs the machine for a while disturbs all. An answer is the median of many short windows.
@@ -44,7 +49,8 @@ func main() {
 	log.SetPrefix("peers: ")
 	var o options
 	serve := flag.String("serve", "", "answer questions as this `peer`, as the command does when it starts itself")
-	threads := flag.String("threads", fmt.Sprintf("1,%d", runtime.NumCPU()), "numbers of threads")
+	threads := flag.String("threads", "", "numbers of threads; by default 1 and as many as there are processors, with -device the latter alone")
+	flag.StringVar(&o.device, "device", "cpu", "the `device` that this library computes on: cpu or opencl:0")
 	flag.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time for each answer")
 	flag.StringVar(&o.python, "python", "", "a Python `interpreter` with NumPy and PyTorch; a virtual environment is made otherwise")
 	only := flag.String("only", "", "measure workloads that match this `regexp` only")
@@ -60,7 +66,13 @@ func main() {
 		return
 	}
 	err := func() (err error) {
-		if o.threads, err = parseThreads(*threads); err != nil {
+		if err := os.Setenv("ASYNCGEN_DEVICE", o.device); err != nil {
+			return err
+		}
+		if *threads == "" && o.isGPU() {
+			*threads = strconv.Itoa(runtime.NumCPU())
+		}
+		if o.threads, err = parseThreads(cmp.Or(*threads, fmt.Sprintf("1,%d", runtime.NumCPU()))); err != nil {
 			return err
 		}
 		if o.only, err = regexp.Compile(*only); err != nil {
@@ -103,7 +115,10 @@ type options struct {
 	budget  time.Duration
 	python  string
 	only    *regexp.Regexp
+	device  string
 }
+
+func (o *options) isGPU() bool { return o.device != "cpu" }
 
 func parseThreads(list string) ([]int, error) {
 	var all []int
@@ -176,7 +191,7 @@ func measureAll(o options) (*results, error) {
 					return nil, fmt.Errorf("%s, %s: %w", p.name, w.Name, err)
 				}
 				row.answers[p.name] = a
-				if p.name == ours {
+				if p.name == ours && !o.isGPU() {
 					if row.limit, err = p.ask(question{workload{Work: w.limit(), Bytes: w.Bytes}, o.budget.Seconds() / 4}); err != nil {
 						return nil, err
 					}

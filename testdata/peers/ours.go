@@ -1,18 +1,19 @@
 package main
 
 import (
+	"context"
 	"runtime"
 	"sync"
 
 	"github.com/asyncgen/asyncgen/device"
-	"github.com/asyncgen/asyncgen/device/cpu"
 	"github.com/asyncgen/asyncgen/device/kernel"
+	_ "github.com/asyncgen/asyncgen/device/opencl"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-func oursVersion() string { return "this commit, " + cpu.New().Caps().Description }
+func oursVersion() string { return "this commit, " + backend().Caps().Description }
 
 // oursFor does as the others do: what they compute into memory that exists is a command of the backend, all else goes through
 // tensors, and waits.
@@ -48,9 +49,7 @@ func oursFor(q question) func() {
 	case "chain":
 		return command(chainCommand(q.Sizes[0]))
 	case "randn":
-		c := device.Command{Kernel: device.NewKernel("randn", device.Random, kernel.Normal, device.Float32), N: q.Sizes[0]}
-		c.Buf[0] = buffer(c.N)
-		return command(c)
+		return command(randnCommand(q.Sizes[0]))
 	case "warmup":
 		return func() {
 			var products [10]*tensor.Tensor
@@ -186,8 +185,26 @@ func arg(i int) *kernel.Expr { return kernel.Arg(i, device.Float32) }
 
 func relu(x *kernel.Expr) *kernel.Expr { return kernel.Max(x, kernel.Const(0, device.Float32)) }
 
-// backend is the one for commands. The workers of the engine help it, as they would an operation.
-var backend = cpu.New()
+// backend is the one for commands, that of the default device. The workers of the engine help the CPU's, as they would an
+// operation.
+func backend() device.Backend { return device.Default().Backend() }
+
+// isGPU reports whether what is computed is waited for by settle alone.
+func isGPU() bool { return device.Default().Kind() == device.KindGPU }
+
+// last is the ticket of the last command.
+var last device.Ticket
+
+// settle waits for all that a GPU has to do.
+func settle() {
+	if !isGPU() {
+		return
+	}
+	waitAll()
+	if err := backend().Wait(context.Background(), last); err != nil {
+		panic(err)
+	}
+}
 
 // withWorkers sees to it that the engine has some: its first operation starts them.
 var withWorkers = sync.OnceFunc(func() { wait(tensor.Ones(1).AddScalar(1)) })
@@ -196,7 +213,8 @@ func command(c device.Command) func() {
 	withWorkers()
 	commands := []device.Command{c}
 	return func() {
-		if _, err := backend.Submit(commands); err != nil {
+		var err error
+		if last, err = backend().Submit(commands); err != nil {
 			panic(err)
 		}
 		runtime.KeepAlive(c)
@@ -204,20 +222,29 @@ func command(c device.Command) func() {
 }
 
 func buffer(n int) *device.Buffer {
-	b, err := backend.Alloc(int64(4 * n))
+	b, err := backend().Alloc(int64(4 * n))
 	if err != nil {
 		panic(err)
 	}
 	return b
 }
 
+func randnCommand(n int) device.Command {
+	c := device.Command{Kernel: device.NewKernel("randn", device.Random, kernel.Normal, device.Float32), N: n}
+	c.Buf[0] = buffer(n)
+	return c
+}
+
 func normal(n int) *device.Buffer {
-	b := buffer(n)
-	kernel.Draw(kernel.Normal, 1, 0, 0, 0, device.Slice[float32](b, 0, n))
-	return b
+	c := randnCommand(n)
+	command(c)()
+	return c.Buf[0]
 }
 
 func wait(t *tensor.Tensor) {
+	if isGPU() {
+		return
+	}
 	if err := t.Wait(); err != nil {
 		panic(err)
 	}

@@ -59,7 +59,11 @@ func startAll(o options, r *results) (all []*peer, end func()) {
 		}
 	}
 	c := newCommands(o)
-	for _, name := range []string{ours, "PyTorch", "NumPy", "GoMLX", "gonum"} {
+	names := []string{ours, "PyTorch", "NumPy", "GoMLX", "gonum"}
+	if o.isGPU() {
+		names = names[:2]
+	}
+	for _, name := range names {
 		for _, n := range o.threads {
 			p, err := c.start(name, n)
 			if err != nil {
@@ -78,12 +82,15 @@ func startAll(o options, r *results) (all []*peer, end func()) {
 
 // commands are the programs that peers run.
 type commands struct {
-	self, python       string
-	selfErr, pythonErr error
+	self, python, device string
+	selfErr, pythonErr   error
 }
 
 func newCommands(o options) *commands {
-	c := &commands{}
+	c := &commands{device: "cpu"}
+	if o.isGPU() {
+		c.device = "cuda"
+	}
 	c.self, c.selfErr = os.Executable()
 	c.python, c.pythonErr = pythonFor(o)
 	return c
@@ -95,7 +102,7 @@ func (c *commands) start(name string, threads int) (*peer, error) {
 		if c.pythonErr != nil {
 			return nil, c.pythonErr
 		}
-		return start(name, threads, []string{c.python, "-c", script, name, fmt.Sprint(threads)})
+		return start(name, threads, []string{c.python, "-c", script, name, fmt.Sprint(threads), c.device})
 	}
 	if c.selfErr != nil {
 		return nil, c.selfErr

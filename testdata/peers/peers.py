@@ -1,7 +1,8 @@
 # A peer: NumPy or PyTorch. It answers questions, a line of JSON each, as type peer in peer.go says.
 import json, math, sys, time, zlib
 
-name, threads = sys.argv[1], int(sys.argv[2])
+name, threads, device = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+settle = lambda: None
 
 
 def say(**answer):
@@ -11,8 +12,10 @@ def say(**answer):
 def median(f, budget):
     "As in answer.go."
     f()
+    settle()
     start = time.perf_counter()
     f()
+    settle()
     once = max(time.perf_counter() - start, 1e-7)
     if once > budget:
         return once
@@ -22,6 +25,7 @@ def median(f, budget):
         start = time.perf_counter()
         for _ in range(calls):
             f()
+        settle()
         times.append((time.perf_counter() - start) / calls)
     times.sort()
     return times[len(times) // 2]
@@ -173,10 +177,10 @@ def torch_train(torch, compile, q):
 
     def drawn(name, variance, *shape):
         x = (bits(np, name, math.prod(shape)).astype(np.float64) / 2**31 - 1) * math.sqrt(3 * variance)
-        return torch.from_numpy(x.astype(np.float32)).reshape(shape)
+        return torch.from_numpy(x.astype(np.float32)).reshape(shape).to(device)
 
     def numbers(name, n, *shape):
-        return torch.from_numpy((bits(np, name, math.prod(shape)) % np.uint32(n)).astype(np.int64)).reshape(shape)
+        return torch.from_numpy((bits(np, name, math.prod(shape)) % np.uint32(n)).astype(np.int64)).reshape(shape).to(device)
 
     class Attention(nn.Module):
         def __init__(self, width, heads):
@@ -310,13 +314,21 @@ def train(torch, compile, q):
     before, step = training
     start = time.perf_counter()
     losses = [step() for _ in range(5)]
+    settle()
     seconds = (time.perf_counter() - start) / len(losses)
-    say(Seconds=seconds, Losses=[loss.item() for loss in losses], Bytes=memory("VmHWM") - before)
+    used = torch.cuda.max_memory_allocated() if device == "cuda" else memory("VmHWM") - before
+    say(Seconds=seconds, Losses=[loss.item() for loss in losses], Bytes=used)
 
 
 def torch_peer(compile=False):
+    global settle
     import torch
 
+    version = torch.backends.cpu.get_cpu_capability()
+    if device == "cuda":
+        torch.set_default_device(device)
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        settle, version = torch.cuda.synchronize, torch.cuda.get_device_name()
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
 
@@ -380,7 +392,7 @@ def torch_peer(compile=False):
             x = torch.randn(2)
             return lambda: x + 1
 
-    return f"{torch.__version__}, {torch.backends.cpu.get_cpu_capability()}", work
+    return f"{torch.__version__}, {version}", work
 
 
 try:

@@ -114,7 +114,11 @@ func (r *row) rate() string {
 // markdown is the table.
 func (r *results) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured on %s. Times are medians; the limits are the best that was seen in the same run.\n\n", r.machine)
+	how := "the limits are the best that was seen in the same run"
+	if r.isGPU() {
+		how = "the executions of a window are enqueued and waited for together"
+	}
+	fmt.Fprintf(&b, "Measured on %s. Times are medians; %s.\n\n", r.machine, how)
 	r.markdownPeers(&b)
 	fmt.Fprintf(&b, "\n| float32 | threads | %s | %s reaches | of the limit |\n| --- | ---: |%s --- | --- |\n", strings.Join(r.peers, " | "), ours, strings.Repeat(" ---: |", len(r.peers)))
 	for i := range r.rows {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/asyncgen/asyncgen/device"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -89,7 +90,9 @@ func train(q question, isCaptured bool) answer {
 	for _, l := range losses {
 		a.Losses = append(a.Losses, l.Item())
 	}
-	a.Bytes = resident("VmHWM") - current.before
+	if a.Bytes = resident("VmHWM") - current.before; isGPU() {
+		a.Bytes = device.MemoryOf(backend()).Stats().Peak
+	}
 	return a
 }
 
@@ -184,9 +187,12 @@ const stepsHeading = "## Training steps\n"
 // markdownSteps is the table of steps.
 func (r *results) markdownSteps() string {
 	var b strings.Builder
+	memory := "Memory is the peak of what is resident (VmHWM) in these steps, less what was resident before the model was made, without pages of files."
+	if r.isGPU() {
+		memory = "Memory is the peak of what was allocated on the device."
+	}
 	fmt.Fprintf(&b, "%s\nMeasured on %s. A step is forward, loss, backward and optimiser. Times are medians of windows of %d steps. "+
-		"Memory is the peak of what is resident (VmHWM) in these steps, less what was resident before the model was made, without pages of files. "+
-		"All take the same steps from the same weights, and have the same losses.\n\n", stepsHeading, r.machine, stepsAtOnce)
+		"%s All take the same steps from the same weights, and have the same losses.\n\n", stepsHeading, r.machine, stepsAtOnce, memory)
 	r.markdownPeers(&b)
 	fmt.Fprintf(&b, "\n| float32 | threads | %s | %s |\n| --- | ---: |%s\n", strings.Join(r.peers, " | "),
 		"memory of "+strings.Join(r.withMemory(), " | memory of "), strings.Repeat(" ---: |", len(r.peers)+len(r.withMemory())))
