@@ -140,6 +140,10 @@ func TestConvolutions(t *testing.T) {
 	convolve(t, dev, [3]int{3, 1, 70}, 7, [2]device.Window{
 		{In: 5, Out: 5, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 1},
 		{In: 8, Out: 4, Size: 4, Stride: 2, Pad: 1, Step: 1, Holes: 1}})
+	// One wide tile, and four of the next size.
+	convolve(t, dev, [3]int{1, 1, 40}, 90, [2]device.Window{
+		{In: 8, Out: 8, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 1},
+		{In: 6, Out: 6, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 1}})
 	convolve(t, dev, [3]int{1, 1, 20}, 2, [2]device.Window{
 		{In: 3, Out: 5, Size: 3, Stride: 1, Pad: 1, Step: 1, Holes: 2},
 		{In: 4, Out: 4, Size: 1, Stride: 1, Pad: 0, Step: 1, Holes: 1}})

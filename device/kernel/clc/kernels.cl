@@ -396,31 +396,44 @@ AG_KERNEL AG_SIZE(256) void ag_conv(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_G
 //// convtiles
 // A convolution as a product of matrices, for windows without holes. Rows are the CHANNELS_OUT output channels,
 // columns the output places of all images, and k runs over input channels and places of the window. An item loads
-// elements of one row and one column, for every STEP-th k.
+// elements of one row and one column, for every STEP-th k. PLAN divides for a step of DEPTH values of k: where the
+// element of the input is, from the first one of a window, and that of the weights, from the first one of a row.
 #define STEP (256 / TILE)
+#define PLAN(stage, first)                                                                                           \
+	for (uint e = t; e < DEPTH; e += 256) {                                                                          \
+		const I q = (I)(first + e), c = q / (I)window, k = q % (I)window / (I)P_SIZE1, l = q % (I)P_SIZE1;           \
+		down[stage][e] = (long)k * (long)P_STEP0;                                                                    \
+		right[stage][e] = (long)l * (long)P_STEP1;                                                                   \
+		inputs[stage][e] = (long)(c * P_AC);                                                                         \
+		weights[stage][e] = (long)(c * P_BC + k * P_BK + l * P_BL);                                                  \
+	}
 AG_KERNEL AG_SIZE(256) void ag_convtiles(AG_GLOBAL T *out, AG_GLOBAL const T *a, AG_GLOBAL const T *b, ag_params p)
 {
 	AG_LOCAL T as[DEPTH][TILE + 1];
 	AG_LOCAL T bs[DEPTH][TILE + 1];
+	AG_LOCAL long down[2][DEPTH], right[2][DEPTH], inputs[2][DEPTH], weights[2][DEPTH];
 	const uint t = AG_LOCAL_ID, tx = t % 16, ty = t / 16, mine = t % TILE;
 	const ulong plane = P_OUT0 * P_OUT1, window = P_SIZE0 * P_SIZE1, depth = P_CHANNELS * window;
 	const ulong g = AG_GROUP / P_TILES, row = AG_GROUP % P_TILES / P_ACROSS * TILE, col = AG_GROUP % P_TILES % P_ACROSS * TILE;
 	const I at = (I)(col + mine), n = at / (I)plane, i = at % (I)plane / (I)P_OUT1, j = at % (I)P_OUT1;
 	const long y0 = (long)i * (long)P_STRIDE0 - (long)P_PAD0, x0 = (long)j * (long)P_STRIDE1 - (long)P_PAD1;
-	const long image = (long)(P_A + n * P_AN + g * P_AG), weights = (long)(P_B + g * P_BG + (row + mine) * P_BO);
+	const long image = (long)(P_A + n * P_AN + g * P_AG), firstWeight = (long)(P_B + g * P_BG + (row + mine) * P_BO);
 	const bool hasPlace = at < P_N, hasRow = row + mine < P_CHANNELS_OUT;
 	T acc[TILE / 16][TILE / 16];
 #pragma unroll
 	for (uint r = 0; r < TILE / 16; r++)
 #pragma unroll
 		for (uint c = 0; c < TILE / 16; c++) acc[r][c] = 0;
-	for (ulong k0 = 0; k0 < depth; k0 += DEPTH) {
+	uint stage = 0;
+	PLAN(0, 0)
+	AG_BARRIER;
+	for (ulong k0 = 0; k0 < depth; k0 += DEPTH, stage ^= 1) {
+		PLAN(stage ^ 1, k0 + DEPTH)
 		for (uint e = t / TILE; e < DEPTH; e += STEP) {
-			const I q = (I)(k0 + e), c = q / (I)window, k = q % (I)window / (I)P_SIZE1, l = q % (I)P_SIZE1;
-			const long y = y0 + (long)k * (long)P_STEP0, x = x0 + (long)l * (long)P_STEP1;
-			const bool isInside = hasPlace && q < depth && y >= 0 && y < (long)P_IN0 && x >= 0 && x < (long)P_IN1;
-			as[e][mine] = hasRow && q < depth ? b[weights + (long)(c * P_BC + k * P_BK + l * P_BL)] : (T)0;
-			bs[e][mine] = isInside ? a[image + (long)(c * P_AC) + y * (long)P_AY + x * (long)P_AX] : (T)0;
+			const long y = y0 + down[stage][e], x = x0 + right[stage][e];
+			const bool isInside = hasPlace && k0 + e < depth && y >= 0 && y < (long)P_IN0 && x >= 0 && x < (long)P_IN1;
+			as[e][mine] = hasRow && k0 + e < depth ? b[firstWeight + weights[stage][e]] : (T)0;
+			bs[e][mine] = isInside ? a[image + inputs[stage][e] + y * (long)P_AY + x * (long)P_AX] : (T)0;
 		}
 		AG_BARRIER;
 		const uint most = depth - k0 < DEPTH ? (uint)(depth - k0) : DEPTH;

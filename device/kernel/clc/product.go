@@ -32,22 +32,39 @@ func isProduct(k *device.Kernel) bool {
 // A work group computes a square tile of a product of matrices. These are the sides of tiles.
 const (
 	narrowTile = 16  // for products with a side of at most narrowTile
+	middleTile = 32  // for convolutions; see convTile
 	wideTile   = 64  // for others
 	largeTile  = 128 // for large products of float32; see floatTile
-	tileDepth  = 16  // not a side: how many steps of k are in local memory at a time
 )
+
+// depthOf returns how many steps of k are in local memory at a time. A narrow tile has more of them, so that an item
+// has as many loads in flight as with a wide one.
+func depthOf(tile int) int { return 1024 / tile }
 
 // floatTile returns the side of the tiles for batch products of float32, m x n each. It is
 // largeTile if there are enough large tiles to keep all units busy, and if they cover at most a
 // quarter more area than wide ones.
 func (l *Lowering) floatTile(batch, m, n int) int {
-	up := func(n, tile int) int { return (n + tile - 1) / tile }
-	large, wide := up(m, largeTile)*up(n, largeTile), up(m, wideTile)*up(n, wideTile)
+	large, wide := tiles(m, largeTile)*tiles(n, largeTile), tiles(m, wideTile)*tiles(n, wideTile)
 	if batch*large < l.Limits.Units || 16*large > 5*wide {
 		return wideTile
 	}
 	return largeTile
 }
+
+// convTile returns the side of the tiles for g products of o x places: the largest of which there are enough to keep
+// all units busy.
+func (l *Lowering) convTile(g, o, places int) int {
+	for _, tile := range []int{wideTile, middleTile} {
+		if min(o, places) > tile/2 && g*tiles(o, tile)*tiles(places, tile) >= l.Limits.Units {
+			return tile
+		}
+	}
+	return narrowTile
+}
+
+// tiles returns how many tiles of the given side cover n elements.
+func tiles(n, tile int) int { return (n + tile - 1) / tile }
 
 func (l *Lowering) lowerMatMul(c *device.Command) error {
 	shape, rank := c.Args.Shape, len(c.Args.Shape)
@@ -79,7 +96,7 @@ func (l *Lowering) lowerMatMul(c *device.Command) error {
 	l.within(c, 0, 0, c.N-1)
 	l.spans(c, 1, 0, batch, l.matrix(m, k, a[rank:]))
 	l.spans(c, 2, 1, batch, l.matrix(k, n, b[rank:]))
-	down, across := (m+tile-1)/tile, (n+tile-1)/tile
+	down, across := tiles(m, tile), tiles(n, tile)
 	l.push(uint64(m), uint64(n), uint64(k), uint64(down*across), uint64(across))
 	if f.part == partFloat {
 		l.side(c, 1, batch, a[rank], a[rank+1])
@@ -162,7 +179,7 @@ func printMatMul(p *program, k *device.Kernel, f form) error {
 	p.define("O", ctype(k.Out))
 	p.define("TILE", f.size)
 	p.params("M", "N", "K", "TILES", "ACROSS")
-	name, depth := "matmul", tileDepth
+	name, depth := "matmul", depthOf(int(f.size))
 	if f.part == partFloat {
 		name, depth = "matmulfloat", 4*items/int(f.size) // an item loads four elements of each operand
 		p.params("A_SIDE", "A_K", "A_ALONG", "A_VECTOR", "B_SIDE", "B_K", "B_ALONG", "B_VECTOR")
@@ -239,16 +256,13 @@ func (l *Lowering) lowerConv(c *device.Command) error {
 		l.launch(s, outInIn, groupsFor(g*o*places), items)
 		return nil
 	}
-	tile := narrowTile
-	if min(o, places) > narrowTile {
-		tile = wideTile
-	}
-	f := form{part: partTiles, size: uint16(tile), flags: wide(max(places, c.Args.Ints[0]*ws[0].Size*ws[1].Size) + wideTile)}
+	tile := l.convTile(g, o, places)
+	f := form{part: partTiles, size: uint16(tile), flags: wide(max(places, c.Args.Ints[0]*ws[0].Size*ws[1].Size) + 2*depthOf(narrowTile))}
 	s, err := l.source(c.Kernel, f, printConv)
 	if err != nil {
 		return err
 	}
-	down, across := (o+tile-1)/tile, (places+tile-1)/tile
+	down, across := tiles(o, tile), tiles(places, tile)
 	l.push(uint64(places), uint64(g), uint64(o), uint64(c.Args.Ints[0]))
 	l.convOperands(c)
 	l.push(uint64(down*across), uint64(across))
@@ -305,7 +319,7 @@ func printConv(p *program, k *device.Kernel, f form) error {
 	}
 	p.params("TILES", "ACROSS")
 	p.define("TILE", f.size)
-	p.define("DEPTH", tileDepth)
+	p.define("DEPTH", depthOf(int(f.size)))
 	p.kernel("convtiles")
 	return nil
 }

@@ -516,6 +516,31 @@ func TestTiles(t *testing.T) {
 			t.Errorf("%d products of %dx%d of %v on %d units: %s, want %s with tiles of %d", test.batch, test.m, test.n, test.dt, test.units, s.Name, test.kernel, test.tile)
 		}
 	}
+	for _, test := range []struct{ groups, out, places, units, tile int }{
+		{1, 256, 1568, 100, 64},
+		{1, 256, 1568, 101, 32},
+		{1, 32, 9, 132, 16},
+		{1, 64, 288, 18, 32},
+		{1, 64, 288, 19, 16},
+		{9, 64, 288, 132, 32},
+		{1, 33, 33, 1, 64},
+		{1, 32, 33, 1, 32},
+		{1, 17, 17, 1, 32},
+		{1, 16, 1000, 1, 16},
+	} {
+		l := clc.Lowering{Limits: plenty}
+		l.Limits.Units = test.units
+		windows := [2]device.Window{{In: test.places, Out: test.places, Size: 1, Stride: 1, Step: 1, Holes: 1}, {In: 1, Out: 1, Size: 1, Stride: 1, Step: 1, Holes: 1}}
+		c := command(device.NewKernel("conv", device.Conv, nil, device.Float32, device.Float32, device.Float32), test.groups*test.out*test.places,
+			&device.Args{Shape: device.Shape{1, test.groups, test.out}, Ints: []int{1}, Window: &windows})
+		if err := l.Lower(&c, &clc.Place{}); err != nil {
+			t.Fatal(err)
+		}
+		s := l.Launches[0].Source
+		if s.Name != "ag_convtiles" || !strings.Contains(s.Text, fmt.Sprintf("#define TILE %d\n", test.tile)) {
+			t.Errorf("%+v: %s, and the tiles are others:\n%s", test, s.Name, s.Text[len(s.Text)-3000:])
+		}
+	}
 }
 
 // TestArgumentsFit: the arguments of kernels with as many operands, immediates and axes as there can be fit into the
