@@ -13,9 +13,9 @@
 // All begin with the same weights, and the command fails if their losses differ. The table is a part of FILE, under a
 // heading of its own; what else is in FILE stays.
 //
-// With -device they compute on a GPU: this library on that device, PyTorch by CUDA, in float32 proper rather than TF32. The
-// executions of a window are enqueued, and waited for together. Other peers and the limits of the machine are left out, and
-// memory is what was allocated on the device.
+// With -peers only some are measured, such as "^PyTorch$". With -device they compute on a GPU: this library on that
+// device, PyTorch by CUDA, in float32 proper rather than TF32. The executions of a window are enqueued, and waited for
+// together. Other peers and the limits of the machine are left out, and memory is what was allocated on the device.
 //
 // Each peer is a process of its own, one for each number of threads, that answers questions: how long does this take? They are asked in turn,
 // question by question, so that what disturbs the machine for a while disturbs all. An answer is the median of many short windows.
@@ -50,6 +50,7 @@ func main() {
 	var o options
 	serve := flag.String("serve", "", "answer questions as this `peer`, as the command does when it starts itself")
 	threads := flag.String("threads", "", "numbers of threads; by default 1 and as many as there are processors, with -device the latter alone")
+	peers := flag.String("peers", "", "measure peers that match this `regexp` only, and this library")
 	flag.StringVar(&o.device, "device", "cpu", "the `device` that this library computes on: cpu or opencl:0")
 	flag.DurationVar(&o.budget, "budget", 300*time.Millisecond, "time for each answer")
 	flag.StringVar(&o.python, "python", "", "a Python `interpreter` with NumPy and PyTorch; a virtual environment is made otherwise")
@@ -76,6 +77,9 @@ func main() {
 			return err
 		}
 		if o.only, err = regexp.Compile(*only); err != nil {
+			return err
+		}
+		if o.peers, err = regexp.Compile(*peers); err != nil {
 			return err
 		}
 		if *from != "" {
@@ -116,9 +120,13 @@ type options struct {
 	python  string
 	only    *regexp.Regexp
 	device  string
+	peers   *regexp.Regexp
 }
 
 func (o *options) isGPU() bool { return o.device != "cpu" }
+
+// has reports whether a peer takes part.
+func (o *options) has(name string) bool { return name == ours || o.peers.MatchString(name) }
 
 func parseThreads(list string) ([]int, error) {
 	var all []int

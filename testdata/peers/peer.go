@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -63,7 +64,7 @@ func startAll(o options, r *results) (all []*peer, end func()) {
 	if o.isGPU() {
 		names = names[:2]
 	}
-	for _, name := range names {
+	for _, name := range slices.DeleteFunc(names, func(name string) bool { return !o.has(name) }) {
 		for _, n := range o.threads {
 			p, err := c.start(name, n)
 			if err != nil {

@@ -126,7 +126,7 @@ func (r *results) stepsOf(c *commands, w workload, threads int) (row, error) {
 	q := question{workload: w}
 	times := map[string][]float64{}
 	var peers []*peer
-	for _, name := range []string{ours, captured, eager, compiled} {
+	for _, name := range slices.DeleteFunc([]string{ours, captured, eager, compiled}, func(name string) bool { return !r.has(name) }) {
 		p, err := c.start(name, threads)
 		if err == nil {
 			defer p.close()
