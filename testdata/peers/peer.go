@@ -142,6 +142,7 @@ func start(name string, threads int, command []string) (*peer, error) {
 		p.close()
 		return nil, errors.New(p.greeting.Missing)
 	}
+	stop(p.cmd.Process)
 	return p, nil
 }
 
@@ -158,7 +159,11 @@ func (p *peer) read(into any) error {
 	}
 }
 
+// ask wakes the peer for one question. Threads of NumPy and PyTorch wait for more work at full speed, long after an
+// answer: a peer that could do so would take a processor from the next one.
 func (p *peer) ask(q question) (a answer, err error) {
+	wake(p.cmd.Process)
+	defer stop(p.cmd.Process)
 	text, err := json.Marshal(q)
 	if err != nil {
 		return a, err
@@ -171,6 +176,7 @@ func (p *peer) ask(q question) (a answer, err error) {
 }
 
 func (p *peer) close() error {
+	wake(p.cmd.Process)
 	p.in.Close()
 	return p.cmd.Wait()
 }

@@ -12,12 +12,7 @@ ulong ag_mul_high(ulong x, ulong y) {
 	return a * c + (mid >> 32) + (low >> 32);
 }
 
-// ag_round_f32 rounds x, at most 2**22 in size, to the nearest integer, even ones first: the sum with 1.5 * 2**23 has no
-// places behind the point. GPUs convert much slower than they add.
-float ag_round_f32(float x) { return (x + 0x1.8p23f) - 0x1.8p23f; }
-
-// ag_power_f32 is 2**n for an integer from -126 to 127: the sum with 1.5 * 2**23 has n in its lowest bits.
-float ag_power_f32(float n) { return AG_FLOAT32((AG_BITS32(n + 0x1.8p23f) + 127u) << 23); }
+float ag_power_f32(float n) { return AG_FLOAT32((uint)((int)n + 127) << 23); }
 
 float ag_copysign_f32(float x, float sign) { return AG_FLOAT32((AG_BITS32(x) & 0x7fffffffu) | (AG_BITS32(sign) & 0x80000000u)); }
 
@@ -34,7 +29,7 @@ float ag_exp_poly_f32(float r) {
 }
 
 float ag_powers_f32(float x, float *n) {
-	*n = ag_round_f32(AG_FMA32(x, 1.44269504088896340735992468100189214f, -0.1394f));
+	*n = AG_RINT32(AG_FMA32(x, 1.44269504088896340735992468100189214f, -0.1394f));
 	float r = AG_FMA32(*n, -0x1.62e43p-1f, x);
 	r = AG_FMA32(*n, 0x1.05c61p-29f, r);
 	float h = ag_exp_poly_f32(r);
@@ -43,7 +38,7 @@ float ag_powers_f32(float x, float *n) {
 }
 
 float ag_powers_near_f32(float x, float *n) {
-	*n = ag_round_f32(AG_FMA32(x, 1.44269504088896340735992468100189214f, -0.1394f));
+	*n = AG_RINT32(AG_FMA32(x, 1.44269504088896340735992468100189214f, -0.1394f));
 	float r = AG_FMA32(*n, -0x1.62e43p-1f, x);
 	float h = ag_exp_poly_f32(r);
 	h = AG_FMA32(h, r, 1.0f);
@@ -53,14 +48,14 @@ float ag_powers_near_f32(float x, float *n) {
 float ag_exp_f32(float x) {
 	if (x != x) return x;
 	float n, p = ag_powers_f32(ag_clamp_f32(x, -105.0f, 89.0f), &n);
-	float halved = ag_round_f32(0.5f * n);
+	float halved = AG_FLOOR32(0.5f * n);
 	return p * ag_power_f32(halved) * ag_power_f32(n - halved);
 }
 
 float ag_expm1_f32(float x) {
 	if (x != x || ag_abs_f32(x) < 0x1p-26f) return x;
 	float y = ag_clamp_f32(x, -20.0f, 89.0f);
-	float n = ag_round_f32(AG_FMA32(y, 1.44269504088896340735992468100189214f, -0.1394f));
+	float n = AG_RINT32(AG_FMA32(y, 1.44269504088896340735992468100189214f, -0.1394f));
 	float r = AG_FMA32(n, -0x1.62e43p-1f, y);
 	r = AG_FMA32(n, 0x1.05c61p-29f, r);
 	float u = (r * r) * ag_exp_poly_f32(r);
@@ -206,7 +201,7 @@ float ag_circle_f32(float x, uint *q) {
 		if (!(x <= 0x1.fffffep127f)) return AG_FLOAT32(0x7fc00000u);
 		return ag_quarters_f32(x, q);
 	}
-	float n = ag_round_f32(x * 0.636619772367581343075535053490057448f);
+	float n = AG_RINT32(x * 0.636619772367581343075535053490057448f);
 	*q = (uint)n;
 	float r = AG_FMA32(n, -0x1.921fb6p+0f, x);
 	r = AG_FMA32(n, 0x1.777a5cp-25f, r);
