@@ -77,6 +77,28 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 }
 
+// BenchmarkBlockSizes tells how fast products are in blocks of other sizes than those that are chosen, which come first.
+func BenchmarkBlockSizes(b *testing.B) {
+	chosen := sizes
+	defer func() { sizes = chosen }()
+	all := []blockSizes{chosen}
+	for _, depth := range []int{1 << 10, 1536, 2 << 10, 3 << 10, mostDepthBytes} {
+		for _, a := range []int{192 << 10, 384 << 10, 768 << 10, 1 << 20} {
+			all = append(all, blockSizes{depth, a, chosen.b})
+		}
+	}
+	all = append(all, blockSizes{chosen.depth, chosen.a, 2 << 20}, blockSizes{chosen.depth, chosen.a, 32 << 20})
+	for _, s := range all {
+		for _, n := range []int{512, 1024, 2048} {
+			b.Run(fmt.Sprintf("depth=%d/a=%dK/b=%dM/%d", s.depth, s.a>>10, s.b>>20, n), func(b *testing.B) {
+				sizes = s
+				perSecond, _ := benchMatMul(b, device.Float32, n, n, n)
+				b.ReportMetric(perSecond/1e9, "GFLOP/s")
+			})
+		}
+	}
+}
+
 // BenchmarkMatMulOfVectors tells how fast the matrix is read.
 func BenchmarkMatMulOfVectors(b *testing.B) {
 	for _, dt := range []device.DType{device.Float32, device.Float64} {

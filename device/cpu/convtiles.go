@@ -14,6 +14,7 @@ import (
 // images, so it never exists as a whole: each worker copies a few panels of its columns, for a block
 // of the inner length, from the images when it needs them.
 const (
+	convDepth   = 2048      // bytes of the inner length at once, see blockSizes
 	panelsBytes = 256 << 10 // of the second matrix at once, for the second cache
 	mostPanels  = 8
 	laterBytes  = 512 << 10 // of results that tiles can't write where they belong, at once
@@ -84,7 +85,7 @@ func (t *convTiles) stage() {
 	t.columns = images * t.count()
 	t.panels = (t.columns + t.tileWidth - 1) / t.tileWidth
 	workers := runtime.GOMAXPROCS(0)
-	depth := min(blockBytes, channels*len(t.taps)*t.Size)
+	depth := min(convDepth, channels*len(t.taps)*t.Size)
 	t.each = max(1, min(mostPanels, panelsBytes/(depth*t.tileWidth), t.g*t.panels/(4*workers)))
 	t.units = (t.panels + t.each - 1) / t.each
 	most := max(1, laterBytes/(t.each*t.tileWidth*t.Size*t.Rows)) // panels of rows at once
@@ -155,7 +156,7 @@ type convPiece struct{ first, length, from, out int }
 
 // A convWork is a worker's memory for a unit.
 type convWork struct {
-	offsets [blockBytes / 4]int // where the elements for the rows of the block are, in bytes
+	offsets [convDepth / 4]int // where the elements for the rows of the block are, in bytes
 	panels  [mostPanels]convPanel
 }
 
@@ -165,7 +166,7 @@ var convWorks = sync.Pool{New: func() any { return new(convWork) }}
 func (t *convTiles) compute(lo, hi int) {
 	w := convWorks.Get().(*convWork)
 	defer convWorks.Put(w)
-	panel := blockBytes * t.tileWidth
+	panel := convDepth * t.tileWidth
 	most := t.rowPanels/t.parts + 1
 	mem := takeSpare(t.each*panel + slack + t.each*t.tileWidth*t.Size*most*t.Rows)
 	defer giveSpare(mem)
@@ -275,7 +276,7 @@ func takeApart[T any](dst, src unsafe.Pointer, step, n int) {
 func (t *convTiles) unit(w *convWork, panels []convPanel, g, r0, r1 int) {
 	taps := len(t.taps)
 	all := (t.c1 - t.c0) * taps
-	blocks := (all*t.Size + blockBytes - 1) / blockBytes
+	blocks := (all*t.Size + convDepth - 1) / convDepth
 	src := unsafe.Add(t.a, (t.n0*t.as[0]+t.c0*t.as[2])*t.Size)
 	if t.plane > 0 {
 		src = t.planes

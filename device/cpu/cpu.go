@@ -37,6 +37,7 @@ func init() {
 			}
 			return New(), nil
 		},
+		Notes: func() []string { return []string{sizes.String()} },
 	})
 }
 

@@ -24,7 +24,7 @@ const long = 8192
 // output that would stay in the cache has to be read from memory later instead, which was not measured
 // here. Other commands use this cache, too; that one may have half of it is a guess. Tests make it
 // small.
-var large = vec.LastCache() / 2
+var large = vec.CachesOf().Last / 2
 
 const cacheLine = 64
 

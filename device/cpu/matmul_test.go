@@ -378,6 +378,44 @@ func TestLargeProduct(t *testing.T) {
 	x.bound(t, x.compute(t))
 }
 
+// Products have the same bits on machines with other caches, which cut them elsewhere.
+func TestBlockSizes(t *testing.T) {
+	if got, want := blockSizesFor(vec.Caches{First: 32 << 10, Second: 1 << 20, Last: 32 << 20}), (blockSizes{2048, 384 << 10, 8 << 20}); got != want {
+		t.Errorf("AMD Zen 4: %v, want %v", got, want)
+	}
+	if got, want := blockSizesFor(vec.Caches{First: 48 << 10, Second: 2 << 20, Last: 300 << 20}), (blockSizes{3072, 768 << 10, 8 << 20}); got != want {
+		t.Errorf("Intel: %v, want %v", got, want)
+	}
+	old := sizes
+	defer func() { sizes = old }()
+	rnd := newRand(t)
+	m, n, k := 150+rnd.IntN(200), 150+rnd.IntN(200), 1500+rnd.IntN(2000)
+	c := device.Command{Kernel: productKernels[device.Float32], N: m * n, Args: &device.Args{Ints: []int{m, n, k}}}
+	for i, length := range []int{m * n, m * k, n * k} {
+		c.Buf[i] = device.HostBuffer(int64(4 * length))
+		values := device.Slice[float32](c.Buf[i], 0, length)
+		for j := range values {
+			values[j] = float32(rnd.NormFloat64())
+		}
+	}
+	product := func() []float32 {
+		if _, err := New().Submit([]device.Command{c}); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(device.Slice[float32](c.Buf[0], 0, m*n))
+	}
+	want := product()
+	for _, c := range []vec.Caches{{First: 1, Second: 1, Last: 1}, {First: 32 << 10, Second: 512 << 10, Last: 8 << 20}, {First: 48 << 10, Second: 2 << 20, Last: 300 << 20}, {First: 128 << 10, Second: 12 << 20, Last: 12 << 20}} {
+		if sizes = blockSizesFor(c); !slices.Equal(product(), want) {
+			t.Errorf("%d x %d x %d: other bits for %+v", m, n, k, c)
+		}
+	}
+	sizes = blockSizes{depth: 512, a: 8 << 10, b: 16 << 10}
+	if !slices.Equal(product(), want) {
+		t.Errorf("%d x %d x %d: other bits in small blocks", m, n, k)
+	}
+}
+
 // TestPanelUnderWay: a panel of B that somebody else is copying is copied once more, and not waited for.
 func TestPanelUnderWay(t *testing.T) {
 	defer vec.Use(vec.Current())
@@ -392,7 +430,7 @@ func TestPanelUnderWay(t *testing.T) {
 			b[i] = rnd.Float32()
 		}
 		x := tiled{Products: p, b: side{values.Ptr, 4 * n, 4}, m: 1, n: n, k: k}
-		part := blocking{tiled: x, copyB: true, to: k, depth: (4*k + blockBytes - 1) / blockBytes, cols: n, rows: 1, whole: 1}
+		part := blocking{tiled: x, copyB: true, to: k, depth: (4*k + sizes.depth - 1) / sizes.depth, cols: n, rows: 1, whole: 1}
 		part.panels = (n + 2*p.Lanes - 1) / (2 * p.Lanes)
 		part.copied = device.HostBuffer(int64(4*k*part.panels*2*p.Lanes + slack)).Ptr
 		part.states = make([]atomic.Uint32, part.depth*part.panels)

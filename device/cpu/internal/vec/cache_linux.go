@@ -9,21 +9,22 @@ import (
 	"strings"
 )
 
-// largestCache is the size of the largest cache of the first core, in bytes, or 0 where the system does not tell.
-func largestCache() int {
-	files, err := filepath.Glob("/sys/devices/system/cpu/cpu0/cache/index*/size")
+// askCaches asks the system for the caches of the first core.
+func askCaches() (c Caches) {
+	folders, err := filepath.Glob("/sys/devices/system/cpu/cpu0/cache/index*")
 	if err != nil {
-		return 0
+		return c
 	}
-	largest := 0
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue
+	for _, folder := range folders {
+		read := func(name string) string {
+			text, _ := os.ReadFile(filepath.Join(folder, name))
+			return strings.TrimSpace(string(text))
 		}
-		largest = max(largest, cacheBytes(strings.TrimSpace(string(text))))
+		if level, err := strconv.Atoi(read("level")); err == nil && read("type") != "Instruction" {
+			c.add(level, cacheBytes(read("size")))
+		}
 	}
-	return largest
+	return c
 }
 
 // cacheBytes is a size such as 512K, or 0 if it is not understood.

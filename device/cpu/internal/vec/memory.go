@@ -14,9 +14,6 @@ var (
 	ramps   table[device.DType, func(dst unsafe.Pointer, first int, start, step uint64, n int)]
 )
 
-// someCache is what the largest cache of a processor that tells nothing is taken to have.
-const someCache = 32 << 20
-
 // shortest is how many bytes the loops in assembly that move bytes move, at least.
 const shortest = 64
 

@@ -130,9 +130,15 @@ func TestRamp(t *testing.T) {
 	})
 }
 
-// The sizes of caches are powers of two, or a few times one, and the last cache is the largest.
-func TestLastCache(t *testing.T) {
-	if n := LastCache(); n < 256<<10 || n > 4<<30 || n%(32<<10) != 0 {
-		t.Errorf("LastCache() = %d", n)
+// The sizes of caches are powers of two, or a few times one, and each cache is larger than the one before.
+func TestCaches(t *testing.T) {
+	c := CachesOf()
+	if c.First < 8<<10 || c.First > 1<<20 || c.Second < c.First || c.Last < c.Second || c.Last < 256<<10 || c.Last > 4<<30 {
+		t.Errorf("%+v", c)
+	}
+	for _, n := range []int{c.First, c.Second, c.Last} {
+		if n%(4<<10) != 0 {
+			t.Errorf("%+v", c)
+		}
 	}
 }
