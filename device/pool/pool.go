@@ -56,20 +56,20 @@ func Run(n, grain int, f func(lo, hi int)) {
 	}
 	// Several ranges for each goroutine, since some goroutines are slower than others.
 	chunk := max(least, (n+4*most-1)/(4*most))
-	l := &loop{n: n, chunk: chunk, f: f}
 	helped := min(most, (n+chunk-1)/chunk) - 1
+	l := newLoop(n, chunk, helped+1, f)
 	switch wake := n > grain; {
 	case !wake && !anyAwake():
-		l.work()
+		l.work(0)
 	case bubble.In():
 		for ; wake && helped > 0 && reserve(most); helped-- {
 			go l.help()
 		}
-		l.work()
+		l.work(0)
 	default:
 		place := l.advertise()
 		l.summon(helped, most, wake)
-		l.work()
+		l.work(0)
 		if place != nil {
 			place.Store(nil)
 		}
@@ -104,7 +104,7 @@ func (l *loop) advertise() *atomic.Pointer[loop] {
 // find returns a loop that has ranges left, or nil.
 func find() *loop {
 	for i := range open {
-		if l := open[i].Load(); l != nil && l.next.Load() < int64(l.n) {
+		if l := open[i].Load(); l != nil && l.isLeft() {
 			return l
 		}
 	}
@@ -211,14 +211,19 @@ func wakeOne(all []Lender, asleep bool) bool {
 	return slices.ContainsFunc(all, func(l Lender) bool { return l.Wake(asleep) })
 }
 
-// A loop is one call of Run.
+// A loop is one call of Run. Its ranges are cut into equal shares, one for each goroutine that may work on it: the caller
+// has the first, helpers the others in the order in which they come. So in loops over the same elements, one after
+// the other, two goroutines have the same elements each time, which their processors' caches still hold. A goroutine takes the
+// ranges of its share from the front. Then it takes from the back of the largest share.
 //
 // The low 30 bits of state count the helpers that have not left. Bit over says that helpers that
 // come now are too late. Bit parked says that the caller sleeps until there are no helpers.
 type loop struct {
 	n, chunk int
 	f        func(lo, hi int)
-	next     atomic.Int64 // where the next range begins
+	shares   []share
+	few      [4]share // shares, if there are no more
+	joined   atomic.Int32
 	state    atomic.Uint32
 	finished chan struct{} // receives a token when the last helper has left; made before parked is set
 
@@ -233,11 +238,65 @@ const (
 	parked uint32 = 1 << 30
 )
 
+func newLoop(n, chunk, shares int, f func(lo, hi int)) *loop {
+	l := &loop{n: n, chunk: chunk, f: f}
+	if l.shares = l.few[:]; shares > len(l.few) {
+		l.shares = make([]share, shares)
+	}
+	l.shares = l.shares[:shares]
+	ranges := (n + chunk - 1) / chunk
+	for i := range l.shares {
+		l.shares[i].set(ranges*i/shares, ranges*(i+1)/shares)
+	}
+	return l
+}
+
+// A share is ranges that nobody has begun, by their numbers: the first in the low half, the end in the high one.
+type share struct{ atomic.Uint64 }
+
+func (s *share) set(lo, hi int) { s.Store(uint64(hi)<<32 | uint64(lo)) }
+
+func (s *share) len() int {
+	v := s.Load()
+	return max(0, int(v>>32)-int(uint32(v)))
+}
+
+// take takes the first range, or the last one. ok is false if there is none.
+func (s *share) take(last bool) (i int, ok bool) {
+	for {
+		v := s.Load()
+		lo, hi := uint32(v), uint32(v>>32)
+		if lo >= hi {
+			return 0, false
+		}
+		i, next := lo, v+1
+		if last {
+			i, next = hi-1, v-1<<32
+		}
+		if s.CompareAndSwap(v, next) {
+			return int(i), true
+		}
+	}
+}
+
+// largest returns the share with the most ranges.
+func (l *loop) largest() *share {
+	largest := &l.shares[0]
+	for i := range l.shares[1:] {
+		if s := &l.shares[1+i]; s.len() > largest.len() {
+			largest = s
+		}
+	}
+	return largest
+}
+
+func (l *loop) isLeft() bool { return l.largest().len() > 0 }
+
 func (l *loop) help() {
 	defer helpers.Add(-1)
 	defer l.leave()
 	if l.state.Add(1)&over == 0 {
-		l.work()
+		l.work(int(l.joined.Add(1)))
 	}
 }
 
@@ -251,16 +310,24 @@ func (l *loop) leave() {
 	}
 }
 
-// work runs ranges until none is left.
-func (l *loop) work() {
-	for {
-		lo := int(l.next.Add(int64(l.chunk))) - l.chunk
-		if lo >= l.n {
-			return
+// work runs ranges until none is left: those of a share, then others.
+func (l *loop) work(own int) {
+	for own < len(l.shares) {
+		i, ok := l.shares[own].take(false)
+		if !ok {
+			break
 		}
-		l.call(lo, min(lo+l.chunk, l.n))
+		l.run(i)
+	}
+	for l.isLeft() {
+		if i, ok := l.largest().take(true); ok {
+			l.run(i)
+		}
 	}
 }
+
+// run runs range i.
+func (l *loop) run(i int) { l.call(i*l.chunk, min((i+1)*l.chunk, l.n)) }
 
 func (l *loop) call(lo, hi int) {
 	isPanicking := true
@@ -269,7 +336,9 @@ func (l *loop) call(lo, hi int) {
 			return
 		}
 		value := recover()
-		l.next.Store(int64(l.n))
+		for i := range l.shares {
+			l.shares[i].Store(0)
+		}
 		l.mu.Lock()
 		if !l.panicked || lo < l.panicAt {
 			l.panicked, l.panicAt, l.value = true, lo, value

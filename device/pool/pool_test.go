@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,6 +40,41 @@ func TestRunCoversEachElementOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Two goroutines that work on loops over the same elements have the same halves of them each time. One alone takes its own
+// half from the front, then the other one from the back.
+func TestShares(t *testing.T) {
+	for range 3 {
+		var got []int
+		l := newLoop(80, 10, 2, func(lo, hi int) { got = append(got, lo) })
+		l.run(must(l.shares[1].take(false)))
+		l.work(0)
+		if want := []int{40, 0, 10, 20, 30, 70, 60, 50}; !slices.Equal(got, want) {
+			t.Fatalf("ranges begin at %v, want %v", got, want)
+		}
+	}
+	for n := range 100 {
+		for shares := 1; shares < 9; shares++ {
+			seen := make([]int, n)
+			l := newLoop(n, 1+n/20, shares, func(lo, hi int) {
+				for i := lo; i < hi; i++ {
+					seen[i]++
+				}
+			})
+			l.work(n % (shares + 2)) // a goroutine that comes too late for a share works, too
+			if slices.ContainsFunc(seen, func(times int) bool { return times != 1 }) || l.isLeft() {
+				t.Fatalf("n=%d, %d shares: elements were met %v times", n, shares, seen)
+			}
+		}
+	}
+}
+
+func must(i int, ok bool) int {
+	if !ok {
+		panic("no range is left")
+	}
+	return i
 }
 
 // TestHelpersHelp runs a range that waits for another one, which only a helper can run.
@@ -303,8 +339,8 @@ func TestLateHelp(t *testing.T) {
 	var found *loop
 	Run(100, 1, func(lo, hi int) {
 		n += hi - lo
-		if hi < 100 {
-			found = find()
+		if l := find(); l != nil { // not in the last range
+			found = l
 		}
 	})
 	if Wanted() || Help() {
@@ -331,7 +367,7 @@ func TestJoinWaitsForTheLast(t *testing.T) {
 		var done atomic.Bool
 		var helps atomic.Bool
 		var l *loop
-		l = &loop{n: 2, chunk: 1, f: func(lo, hi int) {
+		l = newLoop(2, 1, 2, func(lo, hi int) {
 			if !helps.CompareAndSwap(false, true) {
 				return
 			}
@@ -344,11 +380,11 @@ func TestJoinWaitsForTheLast(t *testing.T) {
 				l.help()
 			}
 			done.Store(true)
-		}}
+		})
 		helpers.Add(1)
 		go l.help()
 		<-begun
-		l.work()
+		l.work(0)
 		l.join()
 		if !done.Load() {
 			t.Fatal("the helper is still at work")
