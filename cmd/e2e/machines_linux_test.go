@@ -49,6 +49,7 @@ func TestMachines(t *testing.T) {
 	t.Run("programs", m.testPrograms)
 	t.Run("hosts", m.testHosts)
 	t.Run("kill", m.testKill)
+	t.Run("kill at messages", m.testKillAtMessages)
 	t.Run("stop", m.testStop)
 	t.Run("stuck", m.testStuck)
 }
