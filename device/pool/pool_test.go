@@ -42,8 +42,8 @@ func TestRunCoversEachElementOnce(t *testing.T) {
 	}
 }
 
-// Two goroutines that work on loops over the same elements have the same halves of them each time. One alone takes its own
-// half from the front, then the other one from the back.
+// Two goroutines that work on loops over the same elements have the same halves of them each time. One alone takes its
+// own half from the front, then the other one from the back.
 func TestShares(t *testing.T) {
 	for range 3 {
 		var got []int
