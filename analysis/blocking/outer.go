@@ -128,7 +128,7 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 	if own {
 		return false
 	}
-	if !pkg.OverData(m, l) && pkg.Any(m, func(d *Call) bool { return pkg.advances(d, m) }) {
+	if !pkg.OverData(m, l) && (pkg.Any(m, func(d *Call) bool { return pkg.advances(d, m) }) || pkg.overwrites(m, l)) {
 		return true
 	}
 	for v, defs := range pkg.Defs {
@@ -139,6 +139,42 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 		}
 	}
 	return false
+}
+
+// overwrites reports whether m replaces a tensor in each iteration that nothing in m uses, and that l makes anew: only the
+// last one counts, so the calls before it are steps of something that they change.
+//
+//	var loss *tensor.Tensor
+//	for range 10 { loss = m.step(x) }
+//	now := loss.Item() // once per ten steps
+func (pkg *Package) overwrites(m, l *Loop) bool {
+	replaced := make(map[*types.Var]bool)
+	assigned := make(map[*ast.Ident]bool)
+	ast.Inspect(m.Stmt, func(n ast.Node) bool {
+		s, ok := n.(*ast.AssignStmt)
+		if !ok || s.Tok != token.ASSIGN {
+			return true
+		}
+		for _, left := range s.Lhs {
+			id, ok := ast.Unparen(left).(*ast.Ident)
+			if !ok {
+				continue
+			}
+			if v, ok := pkg.Info.Uses[id].(*types.Var); ok && IsTensor(v.Type()) && l.Declares(v) && !m.Declares(v) && syntax.AsCall(s.Rhs[0]) != nil {
+				replaced[v], assigned[id] = true, true
+			}
+		}
+		return true
+	})
+	ast.Inspect(m.Stmt, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && !assigned[id] {
+			if v, ok := pkg.Info.Uses[id].(*types.Var); ok {
+				delete(replaced, v)
+			}
+		}
+		return true
+	})
+	return len(replaced) > 0
 }
 
 // isIteration reports whether the loop m goes on with one computation for many steps, by its number or by the name of

@@ -73,3 +73,33 @@ func (p *plate) settle(tolerance float64) (n int) {
 		}
 	}
 }
+
+type ticker interface{ tick() *tensor.Tensor }
+
+// cools looks at the last of some ticks. What a tick changes can't be seen from here.
+func cools(p ticker, tolerance float64) (n int) {
+	for {
+		var change *tensor.Tensor
+		for range 10 {
+			change = p.tick()
+		}
+		n += 10
+		if change.Max().Item() < tolerance { // once in ten ticks
+			return n
+		}
+	}
+}
+
+// spreads looks at all of them.
+func spreads(p ticker, tolerance float64) (n int) {
+	for {
+		change := tensor.Zeros(4)
+		for range 10 {
+			change = change.Add(p.tick())
+		}
+		n += 10
+		if change.Max().Item() < tolerance { // want `AT005`
+			return n
+		}
+	}
+}
