@@ -141,8 +141,8 @@ func isChunk(pkg *Package, m, l *Loop) bool {
 	return false
 }
 
-// overwrites reports whether m replaces a tensor in each iteration that nothing in m uses, and that l makes anew: only the
-// last one counts, so the calls before it are steps of something that they change.
+// overwrites reports whether m replaces a tensor in each iteration that nothing in m uses, and that l makes anew:
+// only the last one counts, so the calls before it are steps of something that they change.
 //
 //	var loss *tensor.Tensor
 //	for range 10 { loss = m.step(x) }

@@ -14,9 +14,9 @@ import (
 var everyMessage = flag.Bool("every-message", false, "let TestMachines kill a rank at each message up to the end of a training step, rather than at -kills of them; some minutes")
 
 // dyingMain is a file beside testdata/guide/machines's, whose transport goes through it. A process whose rank is
-// DYING_RANK kills itself at its message DYING_AT, counted from 1, unless the file DYING_ONCE exists, which it makes: before
-// the message begins or, with DYING_HOW=done, when the message has been sent or has arrived. Without DYING_AT, rank 0
-// writes how many messages there were up to the end of step DYING_STEP to DYING_ONCE.
+// DYING_RANK kills itself at its message DYING_AT, counted from 1, unless the file DYING_ONCE exists, which it makes:
+// before the message begins or, with DYING_HOW=done, when the message has been sent or has arrived. Without DYING_AT,
+// rank 0 writes how many messages there were up to the end of step DYING_STEP to DYING_ONCE.
 const dyingMain = `package main
 
 import (
@@ -78,8 +78,8 @@ func (d *dying) ended(step int) {
 }
 `
 
-// testKillAtMessages kills a rank at a message. Among the messages are all of the start, of a step, and of what is gathered
-// for a checkpoint.
+// testKillAtMessages kills a rank at a message. Among the messages are all of the start, of a step, and of what is
+// gathered for a checkpoint.
 func (m *machines) testKillAtMessages(t *testing.T) {
 	dir := filepath.Join("testdata", "guide", "machines")
 	text := readText(t, filepath.Join(dir, "main.go"))
@@ -132,8 +132,8 @@ func (m *machines) messages(t *testing.T, ranks, step int) int {
 	return n
 }
 
-// killAt has a rank of a job die at a message, and another job go on. It returns how long the first went on without the rank,
-// which has to be 10 seconds at most.
+// killAt has a rank of a job die at a message, and another job go on. It returns how long the first went on without
+// the rank, which has to be 10 seconds at most.
 func (m *machines) killAt(t *testing.T, ranks, at int) time.Duration {
 	t.Helper()
 	dir, once := t.TempDir(), filepath.Join(t.TempDir(), "died")

@@ -77,7 +77,8 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 }
 
-// BenchmarkBlockSizes tells how fast products are in blocks of other sizes than those that are chosen, which come first.
+// BenchmarkBlockSizes tells how fast products are in blocks of other sizes than those that are chosen, which come
+// first.
 func BenchmarkBlockSizes(b *testing.B) {
 	chosen := sizes
 	defer func() { sizes = chosen }()

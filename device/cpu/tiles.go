@@ -46,10 +46,10 @@ type blockSizes struct {
 	b     int // of B that are copied at once, for the last
 }
 
-// blockSizesFor derives the sizes from those of the caches. The rows of A that a tile reads, 12 of them with AVX-512, take
-// up to three quarters of the first cache. A copied block of A leaves room in the second cache for panels of B. On an
-// Intel server (48 KiB, 2 MiB) a product of 2048 took 7 % less time than with the sizes that suit 32 KiB and 1 MiB.
-// With a second cache of 512 KiB (Zen 3), less of A was no faster. BenchmarkBlockSizes measures others.
+// blockSizesFor derives the sizes from those of the caches. The rows of A that a tile reads, 12 of them with AVX-512,
+// take up to three quarters of the first cache. A copied block of A leaves room in the second cache for panels of B.
+// On an Intel server (48 KiB, 2 MiB) a product of 2048 took 7 % less time than with the sizes that suit 32 KiB and 1
+// MiB. With a second cache of 512 KiB (Zen 3), less of A was no faster. BenchmarkBlockSizes measures others.
 func blockSizesFor(c vec.Caches) blockSizes {
 	return blockSizes{
 		depth: min(max(c.First/16&^255, 1<<10), mostDepthBytes),

@@ -211,10 +211,10 @@ func wakeOne(all []Lender, asleep bool) bool {
 	return slices.ContainsFunc(all, func(l Lender) bool { return l.Wake(asleep) })
 }
 
-// A loop is one call of Run. Its ranges are cut into equal shares, one for each goroutine that may work on it: the caller
-// has the first, helpers the others in the order in which they come. So in loops over the same elements, one after
-// the other, two goroutines have the same elements each time, which their processors' caches still hold. A goroutine takes the
-// ranges of its share from the front. Then it takes from the back of the largest share.
+// A loop is one call of Run. Its ranges are cut into equal shares, one for each goroutine that may work on it: the
+// caller has the first, helpers the others in the order in which they come. So in loops over the same elements, one
+// after the other, two goroutines have the same elements each time, which their processors' caches still hold. A
+// goroutine takes the ranges of its share from the front. Then it takes from the back of the largest share.
 //
 // The low 30 bits of state count the helpers that have not left. Bit over says that helpers that
 // come now are too late. Bit parked says that the caller sleeps until there are no helpers.
