@@ -60,7 +60,7 @@ func blockSizesFor(c vec.Caches) blockSizes {
 
 const mostDepthBytes = 4 << 10
 
-// String says how products are cut, and by which caches, for people.
+// String describes s and the caches for people.
 func (s blockSizes) String() string {
 	c := vec.CachesOf()
 	return fmt.Sprintf("products of matrices go %d bytes deep, with %d KiB of the left one and %d of the right one at once, for caches of %d, %d and %d KiB",
