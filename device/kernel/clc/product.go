@@ -52,8 +52,8 @@ func (l *Lowering) floatTile(batch, m, n int) int {
 	return largeTile
 }
 
-// convTile returns the side of the tiles for g products of o x places. Tiles are as large as possible, but there must be
-// enough of them for all units.
+// convTile returns the side of the tiles for g products of o x places. Tiles are as large as possible, but there must
+// be enough of them for all units.
 func (l *Lowering) convTile(g, o, places int) int {
 	for _, tile := range []int{wideTile, middleTile} {
 		if min(o, places) > tile/2 && g*tiles(o, tile)*tiles(places, tile) >= l.Limits.Units {
