@@ -86,8 +86,8 @@ func add(word uint32, text string, a ...any) *form {
 	return f
 }
 
-// immediate tells how the number I of a form is encoded: the number, divided by unit, is in the given bits from bit from
-// on. The numbers in some are examples, for tests.
+// immediate tells how the number I of a form is encoded: divided by unit, in so many bits from bit from on. The numbers
+// in some are examples, for tests.
 func (f *form) immediate(unit, bits, from int, some ...int) {
 	f.number = func(i int) uint32 {
 		if i%unit != 0 {
