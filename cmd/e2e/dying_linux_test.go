@@ -102,7 +102,7 @@ func (m *machines) testKillAtMessages(t *testing.T) {
 	buildOverlaid(t, map[string][]byte{filepath.Join(main, "main.go"): []byte(text), filepath.Join(main, "dying.go"): []byte(dyingMain)}, whole.program, "./"+dir)
 	for _, ranks := range []int{2, 4} {
 		n := whole.messages(t, ranks, 6) // a checkpoint is made before step 5
-		if n < 20*ranks/2 {
+		if n < 10*ranks {
 			t.Fatalf("%d ranks: %d messages up to step 6", ranks, n)
 		}
 		at := m.random.Perm(n)

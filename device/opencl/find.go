@@ -146,8 +146,12 @@ func ask(d *cl.Driver) (all []found, err error) {
 	if len(all) == 0 {
 		return nil, errNoDevice(d.Name, len(platforms))
 	}
-	slices.SortStableFunc(all, func(x, y found) int { return cmp.Compare(x.kind&cl.DeviceTypeCPU, y.kind&cl.DeviceTypeCPU) })
+	cpusLast(all)
 	return all, nil
+}
+
+func cpusLast(all []found) {
+	slices.SortStableFunc(all, func(x, y found) int { return cmp.Compare(x.kind&cl.DeviceTypeCPU, y.kind&cl.DeviceTypeCPU) })
 }
 
 // errNoDevice is the error for a library whose drivers, of the given number, have no device.

@@ -305,6 +305,19 @@ func TestFlaws(t *testing.T) {
 	}
 }
 
+func TestCPUsLast(t *testing.T) {
+	const cpu, gpu, fast = cl.DeviceTypeCPU, cl.DeviceTypeGPU, cl.DeviceTypeAccelerator
+	all := []found{{name: "a", kind: cpu}, {name: "b", kind: gpu}, {name: "c", kind: cpu | 1}, {name: "d", kind: fast}, {name: "e", kind: gpu | 1}}
+	cpusLast(all)
+	var order string
+	for _, f := range all {
+		order += f.name
+	}
+	if order != "bdeac" {
+		t.Errorf("the order is %s, want GPUs and accelerators, then CPUs, each as they were", order)
+	}
+}
+
 // BenchmarkLaunch measures the host time of one of 64 launches on an otherwise idle device.
 func BenchmarkLaunch(b *testing.B) {
 	d := newTest(b)

@@ -93,9 +93,13 @@ func cools(p ticker, tolerance float64) (n int) {
 // spreads looks at all of them.
 func spreads(p ticker, tolerance float64) (n int) {
 	for {
-		change := tensor.Zeros(4)
+		var change *tensor.Tensor
 		for range 10 {
-			change = change.Add(p.tick())
+			if now := p.tick(); change == nil {
+				change = now
+			} else {
+				change = change.Add(now)
+			}
 		}
 		n += 10
 		if change.Max().Item() < tolerance { // want `AT005`
