@@ -140,7 +140,7 @@ type cleanupQueue struct {
 	abandoned atomic.Uint64
 }
 
-var cleanups cleanupQueue
+var cleanups, neededCleanups cleanupQueue // for Collect; for Reclaim, which waits longer
 
 // collect runs gc, and waits until no more cleanups are due than have been abandoned, but no longer than limit.
 // read tells how many were ever queued and executed.
@@ -153,11 +153,15 @@ func (c *cleanupQueue) collect(gc func(), read func() (queued, executed uint64),
 	abandoned := c.abandoned.Load()
 	queued, executed = read()
 	for begin := time.Now(); queued > executed+abandoned; _, executed = read() {
-		if time.Since(begin) >= limit {
+		switch took := time.Since(begin); {
+		case took >= limit:
 			c.abandoned.Store(queued - executed)
 			return
+		case took < time.Millisecond:
+			runtime.Gosched()
+		default: // the goroutine that calls them may need this processor
+			time.Sleep(50 * time.Microsecond)
 		}
-		runtime.Gosched()
 	}
 }
 
@@ -170,9 +174,14 @@ func cleanupReader() func() (queued, executed uint64) {
 	}
 }
 
-// Reclaim is Collect for when memory has run out. It reports whether any of a's blocks were freed meanwhile.
+// maxReclaim is how long Reclaim waits for cleanups. On a busy machine the goroutine that calls them may get no processor
+// for as long as maxCleanup.
+const maxReclaim = maxCleanup + 5*time.Second
+
+// Reclaim is Collect for when memory has run out. It waits longer. It reports whether any of a's blocks were freed
+// meanwhile.
 func (a *Allocator) Reclaim() bool {
 	before := a.freed.Load()
-	Collect()
+	bubble.Outside(func() { neededCleanups.collect(runtime.GC, cleanupReader(), maxReclaim) })
 	return a.freed.Load() != before
 }
