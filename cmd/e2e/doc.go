@@ -10,7 +10,7 @@
 //	failures_test.go  random programs: which statements see which failures
 //	launchers_test.go the scripts in testdata/recipes that start jobs of several machines
 //	machines_linux_test.go  a job of several ranks, also when ranks are killed, stuck or told to stop, has the same bits
-//	dying_linux_test.go     a rank is killed at a message of such a job, or at each
+//	dying_linux_test.go     a rank is killed at a message of such a job, or each rank at each
 //	built_test.go     builds what the others run, once
 //
 // The tests run in the module's root folder, and name files from there.

@@ -100,12 +100,12 @@ func testKubernetes(t *testing.T) {
 		}
 	}
 	args := strings.Join(fields(t, job, "args"), " ")
-	for _, want := range []string{"mpiexec", "/home/mpiuser/sshd_config", " train, "} {
+	for _, want := range []string{"mpiexec", "/home/mpiuser/sshd_config", " rank.sh, train, "} {
 		if !strings.Contains(args, want) {
 			t.Errorf("%s lacks %s in %s", job, want, args)
 		}
 	}
-	for _, want := range []string{"/home/mpiuser/sshd_config", "Port 2222", "/usr/local/bin/train", "--uid 1000"} {
+	for _, want := range []string{"/home/mpiuser/sshd_config", "Port 2222", "/usr/local/bin/train", "/usr/local/bin/rank.sh", "--uid 1000"} {
 		if !strings.Contains(image, want) {
 			t.Errorf("the image lacks %s", want)
 		}

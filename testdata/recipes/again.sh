@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a job of several machines, and runs it again when it has failed, from its last checkpoint:
 #
-#	again.sh mpiexec -f hosts -ppn 1 ./train -dir /shared/run1
+#	again.sh mpiexec -f hosts -ppn 1 rank.sh ./train -dir /shared/run1
 #
 # The program has to go on by itself, as files.Checkpoints.Resume does. A job that fails within a minute of its start,
 # five times in a row, is given up: AGAIN_QUICK (seconds) and AGAIN_TRIES. In between are AGAIN_PAUSE seconds, by default
