@@ -55,6 +55,27 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// A bug: for a day, .ci/run ran no job of cmd/e2e. Tests of jobs are skipped where no mpiexec is named, so the step
+// that names one has to have their packages.
+func TestJobsAreRun(t *testing.T) {
+	_, step, _ := strings.Cut(readText(t, ".ci/run"), "local -x ASYNCGEN_TEST_MPIEXEC=")
+	step, _, _ = strings.Cut(step, "\n}\n")
+	found := 0
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") || !strings.Contains(readText(t, file), `os.Getenv("ASYNCGEN_TEST_MPIEXEC")`) || file == "readme_test.go" {
+			return err
+		}
+		found++
+		if dir := " ./" + filepath.ToSlash(filepath.Dir(file)); !strings.Contains(step, dir) {
+			t.Errorf("%s needs an mpiexec, and the step of .ci/run that has one does not test%s", file, dir)
+		}
+		return nil
+	})
+	if err != nil || found < 2 {
+		t.Errorf("%d files need an mpiexec, error %v", found, err)
+	}
+}
+
 // pages are README and the docs.
 func pages(t *testing.T) (list []string) {
 	t.Helper()

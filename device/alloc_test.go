@@ -684,8 +684,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// A bug: on a busy machine, the goroutine that calls cleanups had no processor for as long as Collect waits, and so memory
-// ran out beside garbage.
+// A bug: on a busy machine, the goroutine that calls cleanups had no processor for as long as Collect waits, and so
+// memory ran out beside garbage.
 func TestReclaimWaits(t *testing.T) {
 	if checked {
 		t.Skip("Collect waits for seconds in this build")

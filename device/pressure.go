@@ -174,8 +174,8 @@ func cleanupReader() func() (queued, executed uint64) {
 	}
 }
 
-// maxReclaim is how long Reclaim waits for cleanups. On a busy machine the goroutine that calls them may get no processor
-// for as long as maxCleanup.
+// maxReclaim is how long Reclaim waits for cleanups. On a busy machine the goroutine that calls them may get no
+// processor for as long as maxCleanup.
 const maxReclaim = maxCleanup + 5*time.Second
 
 // Reclaim is Collect for when memory has run out. It waits longer. It reports whether any of a's blocks were freed
