@@ -233,6 +233,10 @@ func (q *queue) next() (*message, error) {
 	}
 	binary.LittleEndian.PutUint64(data[m.size:], m.cmd.Imm[0])
 	binary.LittleEndian.PutUint64(data[m.size+8:], state)
+	if stamp := m.cmd.Stamp; q.job.model != nil && stamp != nil {
+		q.job.model.Sends(q.peer, m.size, stamp.Issued)
+		stamp.Finish(stamp.Issued)
+	}
 	q.complete(m, nil)
 	return m, nil
 }
@@ -293,6 +297,9 @@ func (q *queue) finish() error {
 // take copies what has arrived to where it belongs. mu is held.
 func (q *queue) take(m *message) error {
 	data := m.data()
+	if stamp := m.cmd.Stamp; q.job.model != nil && stamp != nil {
+		stamp.Finish(max(stamp.Issued, q.job.model.Arrives(q.peer)))
+	}
 	what, state := binary.LittleEndian.Uint64(data[m.size:]), binary.LittleEndian.Uint64(data[m.size+8:])
 	switch {
 	case what != m.cmd.Imm[0] || state != isThere && state != isFailed:

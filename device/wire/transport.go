@@ -1,5 +1,7 @@
 package wire
 
+import "time"
+
 // A Transport carries messages between the ranks of a job. Its methods may be called from several goroutines.
 type Transport interface {
 	// Rank is the number of this process among the ranks, from 0; Size is how many ranks there are. Neither changes.
@@ -26,4 +28,13 @@ type Transport interface {
 
 	// Close ends the transport when all that is under way has ended. The other ranks are expected to close theirs.
 	Close() error
+}
+
+// A model is a Transport that says how long messages take by the clock of a model, see [device.VirtualClock]. All ranks
+// are in one process.
+type model interface {
+	// Sends says that the next message to a rank has so many bytes, and can be sent from a time on. Arrives is when the
+	// oldest message of a rank that Arrives has not told of arrives. It is called when that has really arrived.
+	Sends(to, bytes int, from time.Duration)
+	Arrives(from int) time.Duration
 }

@@ -50,6 +50,7 @@ const defaultTimeout = time.Minute
 // A Job is this process as one of several. Its methods may be called from several goroutines.
 type Job struct {
 	transport Transport
+	model     model // nil: messages take no time by the clock of a model
 	rank      int
 	size      int
 	timeout   time.Duration
@@ -79,6 +80,7 @@ func NewJob(t Transport, o Options) (*Job, error) {
 	}
 	j := &Job{transport: t, rank: t.Rank(), size: t.Size(), timeout: timeout, memory: device.NewAllocator(device.HostMemory, 0),
 		queues: map[end]*queue{}, devices: map[end]device.Device{}}
+	j.model, _ = t.(model)
 	p, err := programOf(o.Program)
 	if err == nil {
 		err = j.agree(p)

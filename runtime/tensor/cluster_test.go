@@ -12,18 +12,39 @@ import (
 //
 // The GPUs are those of the simulator, and what they do in one machine takes what package sim says. A message goes
 // from GPU memory to host memory, over the wire, and to GPU memory again. The host begins to send when it sees that
-// the first copy has finished. A machine sends one message after the other, at the speed of its network. Copies in host
-// memory, and what the hosts compute, take no time.
+// the first copy has finished, and all that the GPU was handed over before. A machine sends one message after the
+// other, at the speed of its network. A GPU is handed over its work in order: what is enqueued behind the copy of a
+// message waits until that has come, too. With one GPU in each machine, the hosts add, and GPUs get the results alone.
+// Copies in host memory, and what the hosts compute, take no time.
 type Cluster struct {
 	GPU      sim.Options
 	Machines int
 	GPUs     int     // of a machine
 	Network  float64 // bytes a second that a machine sends
 	Message  float64 // from the end of sending until a message is there
-	// Split has each GPU of a machine add up its own part of each sum, of all terms of the machine, which it is sent
-	// first. So sums stop once at each machine. All terms are still added in the same order.
-	Split bool
+	Sums     Sums
 }
+
+// Sums says how terms come together. Ring, Split and Owned add them in the same order, and so have the same bits.
+type Sums uint8
+
+const (
+	// Ring is what AllReduceOver does.
+	Ring Sums = iota
+	// Split has each GPU of a machine add up its own part of each sum, of all terms of the machine, which it is sent
+	// first. So sums stop once at each machine.
+	Split
+	// Owned has each GPU of all add up a part of its own. It is sent that part of all terms: each GPU of a machine
+	// first gets what belongs to its counterparts on all machines. A machine sends one message to each other one.
+	Owned
+	// Regrouped is the usual sum in two levels, which adds up the terms of each machine first: all GPUs of a machine
+	// get a part of its sum, the machines add these parts in a ring, and the GPUs give each other what they have got.
+	Regrouped
+	// Paired is a tree: two neighbours add up their terms, then pairs of pairs, and so on. Each of two has half of the
+	// elements from then on, and they give each other their halves in the end (Thakur et al. 2005: recursive halving
+	// and doubling). The numbers of GPUs and of machines are powers of two.
+	Paired
+)
 
 // A Layer is a dense layer of a model, and ReLU says whether such an activation follows. Rows is how many vectors each
 // GPU gives it in a step. All is float32.
@@ -38,14 +59,20 @@ type schedule struct {
 	each                                int       // places of a machine
 	parts                               float64   // what a sum is divided into within a place
 	computes, links, uploads, downloads []float64 // by place: when what has been enqueued there ends
+	ended                               []float64 // by place: when all of it has
+	issued                              []float64 // by place: when the last of it can be handed over to the GPU
 	networks                            []float64 // by machine
+	onHosts                             bool      // sums travel over the hosts alone
 	moving                              []*journey
 	ready                               []*journey // that are over, and whose parameters wait for their update
+	late                                []*journey // whose results are on the hosts
+	hasEnded                            bool       // the GPUs have nothing else to do
 	beats                               int
 }
 
 // A journey is a reduction under way, and a traveller one of its sums.
 type journey struct {
+	*reduction
 	params     []float64 // their bytes; none outside of a step of training
 	bytes      float64
 	travellers []*traveller
@@ -58,19 +85,24 @@ type traveller struct {
 	left      int     // how many places it has not come to since it was whole
 	whenReady float64 // when it may leave
 	beat      int
-	terms     []float64 // by place, with Split: when the parts of its terms are where they are added
+	terms     []float64 // by place, with Split and on hosts: when its terms are where they are added
+	arrivals  []float64 // by place, on hosts: when it has come there, and is whole
 }
 
 func (c Cluster) begin() *schedule {
 	s := &schedule{Cluster: c, each: c.GPUs, parts: 1}
-	if c.Split { // the GPUs of a machine do the same, so one place stands for them
-		s.each, s.parts = 1, float64(c.GPUs)
+	n := c.GPUs * c.Machines
+	switch {
+	case c.inSteps() != nil: // all GPUs do the same, so one place stands for them
+		s.each, n = 1, 1
+	case c.Sums == Split: // those of a machine do
+		s.each, s.parts, n = 1, float64(c.GPUs), c.Machines
 	}
-	n := s.each * c.Machines
-	for _, queue := range []*[]float64{&s.computes, &s.links, &s.uploads, &s.downloads} {
+	for _, queue := range []*[]float64{&s.computes, &s.links, &s.uploads, &s.downloads, &s.ended, &s.issued} {
 		*queue = make([]float64, n)
 	}
 	s.networks = make([]float64, c.Machines)
+	s.onHosts = n > 1 && c.GPUs == 1 && c.Sums == Ring
 	return s
 }
 
@@ -82,6 +114,13 @@ func after(queue *float64, from, takes float64) float64 {
 	return *queue
 }
 
+// run is after for a queue of a place.
+func (s *schedule) run(queue []float64, place int, from, takes float64) float64 {
+	end := after(&queue[place], max(from, s.issued[place]), takes)
+	s.ended[place] = max(s.ended[place], end)
+	return end
+}
+
 // work is how long a command computes.
 func (c Cluster) work(operations, bytes float64) float64 {
 	return max(c.GPU.Launch.Seconds(), operations/c.GPU.Flops, bytes/c.GPU.Memory)
@@ -91,11 +130,30 @@ func (c Cluster) work(operations, bytes float64) float64 {
 func (s *schedule) copied(place int, bytes, from float64) float64 {
 	next, start := (place+1)%s.places(), s.GPU.Copy.Seconds()
 	if place/s.each == next/s.each {
-		return after(&s.links[place], from, start+bytes/s.GPU.Link)
+		return s.run(s.links, place, from, start+bytes/s.GPU.Link)
 	}
-	onHost := after(&s.downloads[place], from, start+bytes/s.parts/s.GPU.Bandwidth) + s.GPU.Latency.Seconds()
-	there := after(&s.networks[place/s.each], onHost, bytes/s.Network) + s.Message
-	return after(&s.uploads[next], there, start+bytes/s.parts/s.GPU.Bandwidth)
+	if s.onHosts {
+		return s.sent(place, bytes, from)
+	}
+	there := s.sent(place, bytes, s.downloaded(place, bytes/s.parts, from))
+	return s.uploaded(next, bytes/s.parts, there)
+}
+
+// downloaded is when the host sees that it has bytes of a place.
+func (s *schedule) downloaded(place int, bytes, from float64) float64 {
+	s.run(s.downloads, place, from, s.GPU.Copy.Seconds()+bytes/s.GPU.Bandwidth)
+	return s.ended[place] + s.GPU.Latency.Seconds()
+}
+
+// sent is when a message from the host of a place is there.
+func (s *schedule) sent(place int, bytes, from float64) float64 {
+	return after(&s.networks[place/s.each], from, bytes/s.Network) + s.Message
+}
+
+// uploaded is when bytes of a host are at a place.
+func (s *schedule) uploaded(place int, bytes, from float64) float64 {
+	s.issued[place] = max(s.issued[place], from)
+	return s.run(s.uploads, place, from, s.GPU.Copy.Seconds()+bytes/s.GPU.Bandwidth)
 }
 
 // exchanged is when each GPU of a place has its part of bytes that all of them have from some time on, or all of them
@@ -104,34 +162,61 @@ func (s *schedule) exchanged(place int, bytes, from float64) float64 {
 	if s.parts == 1 {
 		return from
 	}
-	return after(&s.links[place], from, (s.parts-1)*(s.GPU.Copy.Seconds()+bytes/s.parts/s.GPU.Link))
+	return s.run(s.links, place, from, (s.parts-1)*(s.GPU.Copy.Seconds()+bytes/s.parts/s.GPU.Link))
 }
 
 // added is when a sum that has come to a place has the terms that are there.
 func (s *schedule) added(place int, bytes, from float64, terms int) float64 {
+	if s.onHosts {
+		return from
+	}
 	part := bytes / s.parts
-	return after(&s.computes[place], from, float64(terms)*s.work(part/4, 3*part))
+	return s.run(s.computes, place, from, float64(terms)*s.work(part/4, 3*part))
 }
 
 // newJourney begins a reduction of one term of each place, cut as a reduction is.
 func (s *schedule) newJourney(bytes float64, params ...float64) {
+	if takes := s.inSteps(); takes != nil { // one sum after the other, while GPUs compute
+		whole := after(&s.links[0], s.computes[0], takes(bytes))
+		s.all(bytes/4, 3*bytes)
+		s.ready = append(s.ready, &journey{params: params, bytes: bytes, whole: []float64{whole}})
+		return
+	}
 	n := s.places()
-	r := &reduction{size: int(bytes / 4), dtype: Float32, ring: make([]device.Device, n), terms: make([]*Tensor, n), each: s.each, to: -1}
+	r := &reduction{size: int(bytes / 4), dtype: Float32, start: startBytes, ring: make([]device.Device, n), terms: make([]*Tensor, n), each: s.each, to: -1}
+	for p := range n {
+		r.places = append(r.places, p)
+	}
+	if s.onHosts {
+		r.start = hostStartBytes
+	}
 	r.cutAll()
-	j := &journey{params: params, bytes: bytes, whole: make([]float64, n)}
+	j := &journey{params: params, bytes: bytes, whole: make([]float64, n), reduction: r}
 	for _, sum := range r.sums {
 		t := &traveller{bytes: float64(sum.to-sum.from) * 4, at: sum.order[0], adds: n - 1, left: n - 1, beat: s.beats}
-		if s.parts > 1 {
-			t.terms = make([]float64, n)
+		if s.parts > 1 || s.onHosts {
+			t.terms, t.arrivals = make([]float64, n), make([]float64, n)
 		}
 		for p := range t.terms {
-			t.terms[p] = s.exchanged(p, t.bytes, s.computes[p])
+			if s.parts > 1 {
+				t.terms[p] = s.exchanged(p, t.bytes, s.computes[p])
+			}
 		}
 		t.whenReady = s.computes[t.at]
 		if s.parts > 1 {
 			t.whenReady = s.added(t.at, t.bytes, t.terms[t.at], int(s.parts)-1)
 		}
 		j.travellers = append(j.travellers, t)
+	}
+	if s.onHosts {
+		for p := range n {
+			for _, t := range j.inOrder(p, 0) {
+				t.terms[p] = s.downloaded(p, t.bytes, s.computes[p])
+			}
+		}
+		for _, t := range j.travellers {
+			t.whenReady = t.terms[t.at]
+		}
 	}
 	if n == 1 {
 		for _, t := range j.travellers {
@@ -141,13 +226,22 @@ func (s *schedule) newJourney(bytes float64, params ...float64) {
 	s.moving = append(s.moving, j)
 }
 
+// inOrder lists the sums in the order in which a place copies them, see reduction.
+func (j *journey) inOrder(place, from int) (list []*traveller) {
+	j.here = place
+	for _, sum := range j.reduction.inOrder(from) {
+		list = append(list, j.travellers[slices.Index(j.sums, sum)])
+	}
+	return list
+}
+
 // step moves t to the next place.
 func (s *schedule) step(j *journey, t *traveller) {
 	t.whenReady = s.copied(t.at, t.bytes, t.whenReady)
 	t.at = (t.at + 1) % s.places()
 	if t.adds > 0 {
 		t.adds--
-		if s.parts > 1 {
+		if t.terms != nil {
 			t.whenReady = max(t.whenReady, t.terms[t.at])
 		}
 		t.whenReady = s.added(t.at, t.bytes, t.whenReady, int(s.parts))
@@ -161,10 +255,14 @@ func (s *schedule) step(j *journey, t *traveller) {
 
 // arrive gives the GPUs at the place of t the sum, which is whole.
 func (s *schedule) arrive(j *journey, t *traveller) {
+	if s.onHosts {
+		t.arrivals[t.at] = t.whenReady
+		return
+	}
 	whole := s.exchanged(t.at, t.bytes, t.whenReady)
 	j.whole[t.at] = max(j.whole[t.at], whole)
 	if len(j.travellers) > 2 {
-		after(&s.computes[t.at], whole, s.work(0, 2*t.bytes))
+		s.run(s.computes, t.at, whole, s.work(0, 2*t.bytes))
 	}
 }
 
@@ -200,21 +298,47 @@ func (s *schedule) deliver() {
 				return false
 			}
 		}
-		if len(j.travellers) == 2 {
-			for p := range s.computes {
-				after(&s.computes[p], j.whole[p], s.work(0, 2*j.bytes))
-			}
-		}
 		s.ready = append(s.ready, j)
+		if s.onHosts && !s.hasEnded {
+			s.late = append(s.late, j)
+		} else {
+			s.join(j)
+		}
 		return true
 	})
+}
+
+// join puts the results of j together on all GPUs.
+func (s *schedule) join(j *journey) {
+	for p := range s.computes {
+		if s.onHosts {
+			for _, t := range j.inOrder(p, 1) {
+				j.whole[p] = max(j.whole[p], s.uploaded(p, t.bytes, t.arrivals[p]))
+			}
+		}
+		if len(j.travellers) == 2 || s.onHosts && len(j.travellers) > 1 {
+			s.run(s.computes, p, j.whole[p], s.work(0, 2*j.bytes))
+		}
+	}
+}
+
+// finish ends what is under way behind all that the GPUs compute.
+func (s *schedule) finish() {
+	s.hasEnded = true
+	for _, j := range s.late {
+		s.join(j)
+	}
+	s.late = nil
+	for s.advance() {
+	}
+	s.hasEnded = false
 }
 
 // update enqueues the first n updates that are ready.
 func (s *schedule) update(n int) {
 	for _, j := range s.ready[:n] {
 		for p := range s.computes {
-			after(&s.computes[p], j.whole[p], 0)
+			s.run(s.computes, p, j.whole[p], 0)
 		}
 		for _, bytes := range j.params {
 			s.all(0, 3*bytes)
@@ -242,24 +366,13 @@ func (s *schedule) end() float64 {
 
 // AllReduceTime is how long an AllReduceOver of one term of each GPU takes, of some bytes of float32.
 func (c Cluster) AllReduceTime(bytes float64) float64 {
+	if takes := c.inSteps(); takes != nil {
+		return takes(bytes)
+	}
 	s := c.begin()
 	s.newJourney(bytes)
-	for s.advance() {
-	}
+	s.finish()
 	return s.end()
-}
-
-// RegroupedTime is AllReduceTime of the usual sum in two levels, which adds up the terms of each machine first, and
-// so has other bits: all GPUs of a machine get a part of its sum, the machines add these parts in a ring, and the GPUs
-// give each other what they have got. No two of these steps overlap.
-func (c Cluster) RegroupedTime(bytes float64) float64 {
-	machines, gpus := float64(c.Machines), float64(c.GPUs)
-	part := bytes / gpus
-	inside := (gpus - 1) * (2*(c.GPU.Copy.Seconds()+part/c.GPU.Link) + c.work(part/4, 3*part))
-	one := bytes / machines
-	toHost := c.GPU.Copy.Seconds() + one/gpus/c.GPU.Bandwidth
-	hop := 2*toHost + c.GPU.Latency.Seconds() + one/c.Network + c.Message
-	return inside + (machines-1)*(2*hop+c.work(one/gpus/4, 3*one/gpus))
 }
 
 // StepTime is how long a step of nn.DataParallel takes, with one shard for each GPU. It is the second step: the GPUs do
@@ -275,7 +388,7 @@ func (c Cluster) StepTime(layers []Layer) float64 {
 // all has each GPU compute something.
 func (s *schedule) all(operations, bytes float64) {
 	for p := range s.computes {
-		s.computes[p] += s.work(operations, bytes)
+		s.run(s.computes, p, 0, s.work(operations, bytes))
 	}
 }
 
@@ -301,7 +414,7 @@ func (s *schedule) trainingStep(layers []Layer) {
 		}
 		for gpu := range s.each {
 			for p := gpu; p < s.places(); p += s.each {
-				s.computes[p] += s.backward(l, i == 0)
+				s.run(s.computes, p, 0, s.backward(l, i == 0))
 			}
 			if isLarge {
 				s.beat(gpu)
@@ -321,8 +434,7 @@ func (s *schedule) trainingStep(layers []Layer) {
 			}
 		}
 	}
-	for s.advance() {
-	}
+	s.finish()
 }
 
 func (l Layer) weights() float64 { return 4 * l.In * l.Out }

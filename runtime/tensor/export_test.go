@@ -1,8 +1,10 @@
 package tensor
 
 import (
+	"testing"
 	"unsafe"
 
+	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/op"
 )
@@ -50,4 +52,10 @@ func SetLazyFrom(n int) (reset func()) {
 	before := lazyFrom
 	lazyFrom = n
 	return func() { lazyFrom = before }
+}
+
+// SetHosts sets hosts for a test.
+func SetHosts(t testing.TB, by map[device.Device]device.Device) {
+	hosts = by
+	t.Cleanup(func() { hosts = nil })
 }

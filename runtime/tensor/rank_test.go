@@ -59,13 +59,14 @@ func TestAllReduceOverBits(t *testing.T) {
 		}
 		want := tensor.AllReduce(ts...)[0].Float32s()
 		for _, ranks := range []int{1, 2, 4, 8} {
-			for _, devices := range []int{1, 2} {
-				if size > 1<<20 && (ranks != 2 || testing.Short()) || devices > terms/ranks {
+			for _, kind := range []string{"cpu", "sim", "sim, sim"} {
+				devices := strings.Count(kind, ",") + 1
+				if size > 1<<20 && (ranks != 2 && kind != "sim" || testing.Short()) || devices > terms/ranks {
 					continue
 				}
 				onRanks(t, ranks, uint64(size), func(job *wire.Job, own device.Device) {
 					devs := []device.Device{own}
-					if devices > 1 {
+					if kind != "cpu" {
 						devs = simulated(devices)
 					}
 					per := terms / ranks
@@ -75,7 +76,7 @@ func TestAllReduceOverBits(t *testing.T) {
 					}
 					for i, sum := range tensor.AllReduceOver(job, mine...) {
 						if sum.Device() != devs[i*devices/per] || !slices.Equal(sum.Float32s(), want) {
-							t.Errorf("%d elements, rank %d of %d, %d devices: result %d differs", size, job.Rank(), ranks, devices, i)
+							t.Errorf("%d elements, rank %d of %d, %s: result %d differs", size, job.Rank(), ranks, kind, i)
 						}
 					}
 				})
@@ -109,7 +110,15 @@ func TestGatherAndBroadcastOver(t *testing.T) {
 
 // What fails on one rank fails on all, with an error that has a line; the job goes on.
 func TestAllReduceOverFails(t *testing.T) {
+	t.Run("cpu", func(t *testing.T) { testAllReduceOverFails(t, false) })
+	t.Run("sim", func(t *testing.T) { testAllReduceOverFails(t, true) })
+}
+
+func testAllReduceOverFails(t *testing.T, isSimulated bool) {
 	onRanks(t, 3, 1, func(job *wire.Job, own device.Device) {
+		if isSimulated {
+			own = simulated(1)[0]
+		}
 		x := tensor.FromOn(own, []int64{1, 2})
 		bad := x
 		if job.Rank() == 1 {

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -86,6 +87,8 @@ type reduction struct {
 	ring   []device.Device // the zero Device: of another rank
 	here   int             // the first place of this rank
 	each   int             // how many places each rank has
+	gpu    device.Device   // of this rank, if sums travel over its host, see overHost; or the zero Device
+	start  int             // startBytes, or hostStartBytes on all ranks if sums may travel over their hosts
 	to     int             // the only rank that gets the results; -1: all do
 	sums   []*partialSum
 	// By place: the flat result on that device, which holds all sums, one after the other. It is nil until the
@@ -97,6 +100,8 @@ type reduction struct {
 // A partialSum is a piece of the result that travels around the ring.
 type partialSum struct {
 	from, to int       // the elements that it is the sum of
+	first    int       // the place of its first term
+	term     *Tensor   // this rank's term on the host, if it travels over the host and has not been there
 	order    []int     // the terms that are not added yet, in the order of adding
 	acc      *Tensor   // the sum so far; nil before the first term, when it is whole, and while it is on another rank
 	home     []*Tensor // by place of this rank: the whole sum, if it is there; nil until it is whole
@@ -106,16 +111,17 @@ type partialSum struct {
 }
 
 // Constants of how a reduction is cut. The bits of results depend on halvedBytes, which decides whether there is a
-// second half, and not on startBytes.
+// second half, and not on the others.
 const (
-	halvedBytes = 32 << 10 // tensors with fewer bytes are not halved: one sum instead of two is half the commands
-	startBytes  = 1 << 20  // what a link carries in the time that a copy takes to start: 20 µs, at 50 GB/s
+	halvedBytes    = 32 << 10  // tensors with fewer bytes are not halved: one sum instead of two is half the commands
+	startBytes     = 1 << 20   // what a link carries in the time that a copy takes to start: 20 µs, at 50 GB/s
+	hostStartBytes = 320 << 10 // the same for a copy from or to the host, at 16 GB/s
 )
 
 // newReduction prepares the reduction of ts, at least one tensor, and of those of other ranks of job, which may be nil.
 // The results are for one rank, or with -1 for all. It enqueues only contiguous copies of views that have gaps.
 func newReduction(job *wire.Job, ts []*Tensor, to int) *reduction {
-	r := &reduction{job: job, to: to, shape: ts[0].Shape(), dtype: ts[0].dtype, size: ts[0].size}
+	r := &reduction{job: job, to: to, start: startBytes, shape: ts[0].Shape(), dtype: ts[0].dtype, size: ts[0].size}
 	var mine []*Tensor
 	var places []int
 	var ring []device.Device
@@ -132,10 +138,32 @@ func newReduction(job *wire.Job, ts []*Tensor, to int) *reduction {
 	}
 	r.terms, r.places, r.ring, r.each = mine, places, ring, len(ring)
 	if job != nil {
+		r.overHost(mine, ring)
 		r.spread(mine, places, ring)
 	}
 	r.cutAll()
+	if r.gpu != (device.Device{}) {
+		for _, s := range r.inOrder(0) {
+			part := planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{mine[0]}, true)
+			s.term = part.move(ring[0])
+			part.letGo()
+		}
+	}
 	return r
+}
+
+// overHost has the host add this rank's term, if that is the only one, and its device has memory of its own. Messages
+// are in the host's memory, and a sum would have to get to the device and back for one addition. And a device with a
+// queue does nothing else once it has come to a copy of something that has not arrived. Now it gets the results alone,
+// see join. It makes no difference to the other ranks.
+func (r *reduction) overHost(mine []*Tensor, ring []device.Device) {
+	if len(mine) > 1 || r.job.Size() == 1 {
+		return
+	}
+	r.start = hostStartBytes
+	if host := hostOf(ring[0]); host != ring[0] {
+		r.gpu, ring[0] = ring[0], host
+	}
 }
 
 // cutAll makes the sums: of one or of two halves, in pieces.
@@ -152,6 +180,18 @@ func (r *reduction) cutAll() {
 	r.cut(0, r.size-r.size/2, order)
 	r.cut(r.size-r.size/2, r.size, append(slices.Clone(order[middle:]), order[:middle]...))
 }
+
+// inOrder returns the sums of a reduction that travels over hosts, in the order in which they come to this rank.
+// Those with as many steps to go are in the order of their elements. From 0 on, a sum comes to get a term, and from 1
+// on to be a result.
+func (r *reduction) inOrder(from int) []*partialSum {
+	return slices.SortedStableFunc(slices.Values(r.sums), func(a, b *partialSum) int {
+		return cmp.Compare(r.stepsFrom(a.first-from, r.here), r.stepsFrom(b.first-from, r.here))
+	})
+}
+
+// stepsFrom is how many steps it takes from one place to another. The first one may be -1, the last place.
+func (r *reduction) stepsFrom(from, to int) int { return (to - from + len(r.ring)) % len(r.ring) }
 
 // spread puts the terms and places of this rank among those of all.
 func (r *reduction) spread(mine []*Tensor, places []int, ring []device.Device) {
@@ -180,9 +220,9 @@ func (r *reduction) isHere(place int) bool { return place >= r.here && place < r
 func (r *reduction) pieces(bytes int) (best int) {
 	d := float64(len(r.ring))
 	least := math.Inf(1)
-	for n := 1; n == 1 || d > 1 && n <= bytes/(2*startBytes); n++ {
+	for n := 1; n == 1 || d > 1 && n <= bytes/(2*r.start); n++ {
 		steps := max((4-4/d)*float64(n)+d/2, float64(n)+2*d-3)
-		if takes := steps * (float64(bytes)/float64(n) + startBytes); takes < least {
+		if takes := steps * (float64(bytes)/float64(n) + float64(r.start)); takes < least {
 			best, least = n, takes
 		}
 	}
@@ -193,7 +233,7 @@ func (r *reduction) pieces(bytes int) (best int) {
 func (r *reduction) cut(from, to int, order []int) {
 	n := r.pieces((to - from) * r.dtype.Size())
 	for i := range n {
-		r.sums = append(r.sums, &partialSum{from: from + i*(to-from)/n, to: from + (i+1)*(to-from)/n, order: order, at: -1, left: r.wanted()})
+		r.sums = append(r.sums, &partialSum{from: from + i*(to-from)/n, to: from + (i+1)*(to-from)/n, first: r.places[order[0]], order: order, at: -1, left: r.wanted()})
 	}
 }
 
@@ -228,16 +268,6 @@ func (r *reduction) steps() (most int) {
 	return most
 }
 
-// settle assembles the results as soon as all sums have come to all places.
-func (r *reduction) settle() {
-	for _, s := range r.sums {
-		if s.left > 0 {
-			return
-		}
-	}
-	r.assemble()
-}
-
 // advanceOn moves those sums whose next stop is dev. The work of each device is divided into numbered beats, which
 // begin at about the same time on all devices; beat is the latest one of dev. A sum that moved in the same beat
 // stays, because its copy has not arrived yet. So each sum moves by one device in a beat, and while it travels a
@@ -248,6 +278,9 @@ func (r *reduction) advanceOn(dev device.Device, beat int) {
 		return
 	}
 	place := slices.IndexFunc(r.ring, func(d device.Device) bool { return d != device.Device{} && d.Unscoped() == dev.Unscoped() })
+	if r.gpu != (device.Device{}) {
+		place = r.here
+	}
 	if place < 0 {
 		return
 	}
@@ -310,7 +343,10 @@ func (r *reduction) step(s *partialSum) {
 	}
 	s.at = place
 	for len(s.order) > 0 && r.places[s.order[0]] == place {
-		if r.isHere(place) {
+		if s.term != nil && r.isHere(place) {
+			s.add(s.term)
+			s.term = nil
+		} else if r.isHere(place) {
 			s.add(planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{r.terms[s.order[0]]}, true))
 		}
 		s.order = s.order[1:]
@@ -328,8 +364,8 @@ func (r *reduction) step(s *partialSum) {
 // place puts s, which is whole, into the result of the device that it has come to. If there are many sums, those
 // that have arrived need not wait for the last one.
 func (r *reduction) place(s *partialSum) {
-	if len(r.sums) <= 2 || !r.isHere(s.at) {
-		return // assemble needs only one command for both
+	if len(r.sums) <= 2 || !r.isHere(s.at) || r.gpu != (device.Device{}) {
+		return // join needs only one command for both
 	}
 	if r.wholes == nil {
 		r.wholes = make([]*Tensor, len(r.ring))
@@ -368,12 +404,40 @@ func (r *reduction) moved(x *Tensor, s *partialSum, place int) *Tensor {
 	return nil
 }
 
-// assemble makes the result of each device from the sums, and lets go of everything else.
-func (r *reduction) assemble() {
+// settle lets go of the terms as soon as all sums have come to all places, and makes the results, see join.
+func (r *reduction) settle() {
+	for _, s := range r.sums {
+		if s.left > 0 {
+			return
+		}
+	}
 	r.isOver = true
+	letGo(r.mine()...)
+	r.terms = nil
+	if r.gpu == (device.Device{}) {
+		r.join()
+	}
+}
+
+// join makes the result of each device from the sums, which are over. From the host, it copies them to this rank's
+// device, where all that is enqueued later waits for them.
+func (r *reduction) join() {
+	if r.sums == nil {
+		return
+	}
+	if r.gpu != (device.Device{}) {
+		r.ring[r.here] = r.gpu
+	}
 	placed := r.wholes
 	r.wholes = make([]*Tensor, len(r.ring))
 	for place := r.here; place < r.here+r.each && r.wants(place); place++ {
+		if r.gpu != (device.Device{}) {
+			for _, s := range r.inOrder(1) {
+				onHost := s.home[place]
+				s.home[place] = onHost.move(r.gpu)
+				onHost.letGo()
+			}
+		}
 		parts := make([]*Tensor, len(r.sums))
 		for i, s := range r.sums {
 			parts[i] = s.home[place]
@@ -391,8 +455,7 @@ func (r *reduction) assemble() {
 		r.wholes[place] = planned(op.Reshape, op.Attr{Shape: r.shape}, operands{flat}, true)
 		flat.letGo()
 	}
-	letGo(r.mine()...)
-	r.terms, r.sums = nil, nil
+	r.sums = nil
 }
 
 // mine lists the terms of this rank.
@@ -406,6 +469,7 @@ func (r *reduction) mine() []*Tensor {
 
 // results returns a handle of the result for each term of this rank, and lets go of its own. The reduction is over.
 func (r *reduction) results() []*Tensor {
+	r.join()
 	places := r.places
 	if r.job != nil {
 		n := len(places) / r.job.Size()

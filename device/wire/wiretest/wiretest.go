@@ -1,7 +1,8 @@
 // Package wiretest is a transport for tests. Its ranks are goroutines of one process. A test decides when messages
 // arrive, whether a message overtakes one of another pair of ranks, and which rank goes silent or dies.
 //
-// It has no time: a message arrives when both ends have asked for it, or when the test says so.
+// A message arrives when both ends have asked for it, or when the test says so. By the clock of a model, messages
+// take the time that the test says, or none.
 package wiretest
 
 import (
@@ -10,6 +11,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/asyncgen/asyncgen/device/wire"
 )
@@ -26,10 +28,18 @@ type Network struct {
 	sent   []int
 	silent map[int]int // by rank: how many messages it sends before it does nothing any more
 	dies   map[int]int // by rank: how many messages it sends before the others are told that it has died
+
+	bandwidth float64 // see Model
+	latency   time.Duration
 }
 
-// A link has the messages from one rank to another that have not arrived. At most one of the lists has any for long.
-type link struct{ sends, receives []operation }
+// A link has the messages from one rank to another that have not arrived. At most one of sends and receives has any for
+// long.
+type link struct {
+	sends, receives []operation
+	free            time.Duration   // when the last message was sent, by the clock of a model
+	arrivals        []time.Duration // of messages that the receiver has not asked for
+}
 
 type operation struct {
 	data []byte
@@ -69,6 +79,12 @@ func (w *Network) Release() {
 	w.held = false
 	w.mu.Unlock()
 	w.deliver()
+}
+
+// Model has the messages from one rank to another follow one another at a bandwidth, in bytes a second, and arrive a
+// latency after that, by the clock of a model. It is called before there are messages.
+func (w *Network) Model(bandwidth float64, latency time.Duration) {
+	w.bandwidth, w.latency = bandwidth, latency
 }
 
 // Silence has a rank send n more messages. Then nothing arrives from it and it takes nothing: it hangs.
@@ -118,14 +134,43 @@ func (t *Transport) Receive(from int, buf []byte, done func(error)) {
 	t.add(from, t.rank, operation{buf, done}, false)
 }
 
-func (t *Transport) add(from, to int, o operation, isSend bool) {
-	w := t.w
-	w.mu.Lock()
+// Sends and Arrives are what package wire asks a transport with times for.
+func (t *Transport) Sends(to, bytes int, from time.Duration) {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	l := t.w.link(t.rank, to)
+	l.free = max(l.free, from)
+	if t.w.bandwidth > 0 {
+		l.free += time.Duration(float64(bytes) / t.w.bandwidth * float64(time.Second))
+	}
+	l.arrivals = append(l.arrivals, l.free+t.w.latency)
+}
+
+func (t *Transport) Arrives(from int) (at time.Duration) {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	l := t.w.link(from, t.rank)
+	if len(l.arrivals) == 0 { // the sender has no stamps
+		return 0
+	}
+	at, l.arrivals = l.arrivals[0], l.arrivals[1:]
+	return at
+}
+
+// link returns the link of two ranks. mu is held.
+func (w *Network) link(from, to int) *link {
 	l := w.links[[2]int{from, to}]
 	if l == nil {
 		l = &link{}
 		w.links[[2]int{from, to}] = l
 	}
+	return l
+}
+
+func (t *Transport) add(from, to int, o operation, isSend bool) {
+	w := t.w
+	w.mu.Lock()
+	l := w.link(from, to)
 	if isSend {
 		l.sends = append(l.sends, o)
 	} else {

@@ -1,0 +1,150 @@
+package tensor_test
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/device/sim"
+	"github.com/asyncgen/asyncgen/device/wire"
+	"github.com/asyncgen/asyncgen/device/wire/wiretest"
+	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/nn"
+	"github.com/asyncgen/asyncgen/runtime/optim"
+	"github.com/asyncgen/asyncgen/runtime/tensor"
+)
+
+// A simulatedJob is the machines of a Cluster, each as a rank of a job in this process, with simulated GPUs. Messages
+// take the time that the Cluster says. To enqueue takes none, as ranks have one clock together.
+type simulatedJob struct {
+	t    *testing.T
+	jobs []*wire.Job
+	gpus [][]device.Device
+}
+
+func newSimulatedJob(t *testing.T, c tensor.Cluster) *simulatedJob {
+	w := wiretest.New(c.Machines)
+	w.Model(c.Network, time.Duration(c.Message*float64(time.Second)))
+	j := &simulatedJob{t, make([]*wire.Job, c.Machines), make([][]device.Device, c.Machines)}
+	hosts := map[device.Device]device.Device{}
+	for rank := range j.gpus {
+		host := device.Wrap("cpu", device.KindCPU, cpu.New())
+		for i := range c.GPUs {
+			gpu := device.Wrap(fmt.Sprintf("sim:%d", i), device.KindSimulated, sim.New(c.GPU))
+			j.gpus[rank] = append(j.gpus[rank], gpu)
+			hosts[gpu] = host
+		}
+	}
+	tensor.SetHosts(t, hosts)
+	j.each(func(rank int) {
+		var err error
+		if j.jobs[rank], err = wire.NewJob(w.Rank(rank), wire.Options{Program: "test", Timeout: -1}); err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return j
+}
+
+// each runs f on all ranks, which enqueue without a wait.
+func (j *simulatedJob) each(f func(rank int)) {
+	var wg sync.WaitGroup
+	for rank := range j.jobs {
+		wg.Go(func() { f(rank) })
+	}
+	wg.Wait()
+}
+
+// finish waits for all that ranks have enqueued. It returns the time by the clock of the simulator, in seconds.
+func (j *simulatedJob) finish() float64 {
+	if err := asyncrt.WaitAll(); err != nil {
+		j.t.Error(err)
+	}
+	return sim.Now().Seconds()
+}
+
+// allReduce is simulatedAllReduce over ranks.
+func (j *simulatedJob) allReduce(size int) float64 {
+	terms := make([][]*tensor.Tensor, len(j.jobs))
+	j.each(func(rank int) {
+		for _, d := range j.gpus[rank] {
+			terms[rank] = append(terms[rank], tensor.On(d).Ones(size))
+		}
+	})
+	begin := j.finish()
+	j.each(func(rank int) { tensor.Dead(tensor.AllReduceOver(j.jobs[rank], terms[rank]...)...) })
+	return j.finish() - begin - sim.VirtualDefaults().Latency.Seconds()
+}
+
+// step is simulatedStep over ranks.
+func (j *simulatedJob) step(rows int, widths []int) float64 {
+	nets, opts := make([]*nn.Replicas, len(j.jobs)), make([]*optim.Optimizer, len(j.jobs))
+	gpus := len(j.gpus[0])
+	j.each(func(rank int) {
+		var layers []nn.Module
+		for _, width := range widths[1:] {
+			layers = append(layers, nn.Dense(width), nn.ReLU())
+		}
+		how := nn.Parallel{Devices: j.gpus[rank], Shards: gpus * len(j.jobs), Job: j.jobs[rank]}
+		nets[rank] = nn.DataParallel(nn.Sequential(layers[:len(layers)-1]...), how)
+		opts[rank] = optim.SGD(nets[rank].Params(), 0.01)
+	})
+	xs, ys := make([]*tensor.Tensor, len(j.jobs)), make([]*tensor.Tensor, len(j.jobs))
+	for rank := range j.jobs {
+		gpu := tensor.On(j.gpus[rank][0])
+		xs[rank], ys[rank] = gpu.Ones(rows*gpus, widths[0]), gpu.Zeros(rows*gpus, 1)
+	}
+	run := func(steps int) float64 {
+		begin := j.finish()
+		for range steps {
+			j.each(func(rank int) { opts[rank].Minimize(nets[rank].Loss(nn.MSELoss, xs[rank], ys[rank])) })
+		}
+		return j.finish() - begin
+	}
+	run(1)
+	return (run(4) - run(2)) / 2
+}
+
+// On several machines, a Cluster has the times of the simulator.
+func TestClusterOverRanks(t *testing.T) {
+	o := sim.VirtualDefaults()
+	o.Host = 0
+	cluster := func(machines, gpus int) tensor.Cluster {
+		return tensor.Cluster{GPU: o, Machines: machines, GPUs: gpus, Network: 25e9, Message: 5e-6}
+	}
+	if *machines != "few" {
+		for _, n := range []int{2, 4} {
+			c, alone := cluster(n, 1), cluster(1, 1)
+			step := newSimulatedJob(t, c).step(1024, []int{512, 2048, 512, 1})
+			checkTime(t, fmt.Sprintf("%d machines, mlp", n), step, c.StepTime(perceptron(1024, 512, 2048, 512, 1)))
+			t.Logf("%.1f %% of the speed of GPUs that send nothing", 100*alone.StepTime(perceptron(1024, 512, 2048, 512, 1))/step)
+		}
+	}
+	o.Flops, o.Memory = 1e12, 200e9 // as in TestClusterIsSimulated
+	for _, n := range [][2]int{{2, 1}, {2, 2}, {4, 1}} {
+		c, what := cluster(n[0], n[1]), fmt.Sprintf("%d machines of %d GPUs, ", n[0], n[1])
+		j := newSimulatedJob(t, c)
+		for _, bytes := range []int{1 << 10, 1 << 20, 16 << 20} {
+			checkTime(t, fmt.Sprintf("%sall-reduce of %d bytes", what, bytes), j.allReduce(bytes/4), c.AllReduceTime(float64(bytes)))
+		}
+		const rows = 16
+		for _, widths := range [][]int{{64, 1024, 1024, 1}, {512, 512, 512, 512, 512, 512, 1}} {
+			checkTime(t, fmt.Sprintf("%sstep of %d", what, widths), j.step(rows, widths), c.StepTime(perceptron(rows, widths...)))
+		}
+	}
+}
+
+// checkTime fails the test if a time by the model, in seconds, differs by more than 5 % from that by the simulator.
+func checkTime(t *testing.T, what string, simulated, model float64) {
+	t.Helper()
+	t.Logf("%s: %.1f µs by the simulator, %.1f by the model", what, 1e6*simulated, 1e6*model)
+	if !(math.Abs(model/simulated-1) <= 0.05) {
+		t.Errorf("%s: %.1f µs by the simulator, %.1f by the model: want 5 %% at most between them", what, 1e6*simulated, 1e6*model)
+	}
+}
