@@ -349,7 +349,11 @@ func (f *frame) callKnown(fn *types.Func, known *known, recv value, args []value
 		return v
 	}
 	if known.isAPI {
-		return f.library(fn, known, recv, args, e)
+		v := f.library(fn, known, recv, args, e)
+		if t, ok := v.(*term); ok && f.run.vain != nil {
+			f.run.vain[t] = true
+		}
+		return v
 	}
 	if known.fact != nil {
 		return f.standard(known.fact, fn, name, recv, args, e)

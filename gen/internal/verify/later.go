@@ -447,7 +447,8 @@ func (f *frame) ofRow(x *rows, j *term) *term {
 // either runs both sides and keeps what one of them sets, as the device decides. If a value fails that the other side
 // computes with, what it keeps has failed, too.
 func (f *frame) either(args []value) {
-	chosen := f.decide(f.term(args[0]))
+	cond := f.term(args[0])
+	chosen := f.decide(cond)
 	var places []*place
 	rated := make(map[*term]bool) // optimisers
 	switch vs := args[3].(type) {
@@ -477,12 +478,16 @@ func (f *frame) either(args []value) {
 	if !chosen {
 		vain, kept = kept, vain
 	}
-	raised, fails, also := f.raised, f.fails, f.also
-	f.run.fails, f.run.also = nil, nil
+	raised, fails, also, outer := f.raised, f.fails, f.also, f.vain
+	f.run.fails, f.run.also, f.run.vain = nil, nil, make(map[*term]bool)
 	side(vain)
-	f.run.raised, f.run.fails, f.run.also = raised, fails, also
+	computed := f.vain
+	f.run.raised, f.run.fails, f.run.also, f.run.vain = raised, fails, also, outer
+	// What the side computes itself may have failed elsewhere, where it was computed once more. Here it fails if an
+	// operand has.
+	spoils := fails != nil && !(fails.op == unread && computed[fails.args[0]] && f.areGood(fails.args[0].args, cond))
 	others := f.readAll(places)
-	spoiled := f.contains(f.run.cells)
+	spoiled := spoils && f.contains(f.run.cells)
 	for t := f.run.cells; t != cells; t = t.args[0].args[2] { // back to what they were
 		if t.op != "changed" || t.args[0].op != setRate || !rated[t.args[0].args[0]] {
 			panic(stop{"a choice of what is not given back"})
@@ -504,10 +509,41 @@ func (f *frame) either(args []value) {
 				f.run.raised = append(f.run.raised, f.ts.of(unread, operand))
 			}
 		}
-		if now := f.term(f.read(p)); f.contains(other) && !f.contains(now) {
+		if now := f.term(f.read(p)); spoils && f.contains(other) && !f.contains(now) {
 			f.write(p, f.ts.of("spoiled", now, other))
 		}
 	}
+}
+
+// areGood reports whether none of ts has failed, where a choice has been made by a condition: it would have been seen
+// there, or in a read before.
+func (f *frame) areGood(ts []*term, cond *term) bool {
+	return !slices.ContainsFunc(ts, func(t *term) bool {
+		switch {
+		case t.c != nil || isOf(cond, t):
+			return false
+		case t.op == "list" || t.op == "slice":
+			return !f.areGood(t.args, cond)
+		}
+		return !slices.ContainsFunc(f.raised, func(r *term) bool { return r.op == unread && isOf(r.args[0], t) })
+	})
+}
+
+// isOf reports whether t was made of part, or is part.
+func isOf(t, part *term) bool {
+	seen := make(map[*term]bool)
+	var is func(t *term) bool
+	is = func(t *term) bool {
+		if t == part {
+			return true
+		}
+		if seen[t] || t.id < part.id { // a term is made after those that it is of
+			return false
+		}
+		seen[t] = true
+		return slices.ContainsFunc(t.args, is)
+	}
+	return is(t)
 }
 
 // truth is the operator that makes a number of a condition: 1 if it is true, else 0.

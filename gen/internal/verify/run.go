@@ -48,8 +48,9 @@ type run struct {
 	known        map[ast.Stmt]bool // what other runs have executed
 	covered      map[ast.Stmt]bool // what else has been executed
 	steps, depth int
-	row          *term // for which row the function of a MappedRows runs
-	entries      int   // functions of backlogs that are running
+	row          *term          // for which row the function of a MappedRows runs
+	entries      int            // functions of backlogs that are running
+	vain         map[*term]bool // what the side of a choice has computed that is not taken, while it runs; else nil
 }
 
 // A choices says how conditions turn out of which only the term is known. Both runs of a path share it.

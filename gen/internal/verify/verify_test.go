@@ -282,6 +282,28 @@ var pairs = []struct {
 			wAt := later.Read(w.Sum()); later.Do(func() { fmt.Fprintln(out, i, wAt.Item()) })
 		}
 		later.Flush(); return w, 0`},
+}, { // what the side that is not taken computes was computed elsewhere, where it fails
+	name:     "choices with what has been computed",
+	original: `loss, t := w.Sum(), w; for range xs { if w.Norm().Item() > 0 { t = t.Neg().SubF64(w.Sum().ItemF64()) }; fmt.Fprintln(out, t.Mean().Item()); fmt.Fprintln(out, loss.Item()) }; return t, 0`,
+	right: []string{`loss, t := w.Sum(), w; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for range xs {
+			v := w.Norm().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { t = t.Neg().SubF64(w.Sum().ItemF64()) }, nil, &t)
+			tAt, lossAt := later.Read(t.Mean()), later.Read(loss)
+			later.Do(func() { fmt.Fprintln(out, tAt.Item()); fmt.Fprintln(out, lossAt.Item()) })
+		}
+		later.Flush(); return t, 0`},
+}, {
+	name:     "choices with what has been computed of what nobody has looked at",
+	original: `loss, t := w.Sum(), w; for _, x := range xs { if x.Norm().Item() > 0 { t = t.Neg().SubF64(w.Sum().ItemF64()) }; fmt.Fprintln(out, t.Mean().Item()); fmt.Fprintln(out, loss.Item()) }; return t, 0`,
+	wrong: map[string]string{"not looked at": `loss, t := w.Sum(), w; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			v := x.Norm().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { t = t.Neg().SubF64(w.Sum().ItemF64()) }, nil, &t)
+			tAt, lossAt := later.Read(t.Mean()), later.Read(loss)
+			later.Do(func() { fmt.Fprintln(out, tAt.Item()); fmt.Fprintln(out, lossAt.Item()) })
+		}
+		later.Flush(); return t, 0`},
 }, {
 	name:     "parts of a list that are cleared",
 	original: `ts, us := append([]float64(nil), tols...), []float64{1, tol, 3}; clear(ts[:len(xs)]); clear(us[:2]); fmt.Fprintln(out, ts, us); return w, ts[0]`,
