@@ -13,6 +13,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"runtime"
 	"strings"
 
 	"github.com/asyncgen/asyncgen/device"
@@ -149,6 +150,8 @@ func Run(name string, isRewritten bool, in Input) (text string, waits int64) {
 		}
 		r0, r1, r2 = k(m, writer{j, "out"}, writer{j, "errs"}, bufio.NewReader(&peer{j, in.Lines}), s, rates, w, xs, in.Flag, in.N)
 	}()
+	runtime.KeepAlive(w) // the compiler lets go of what no path uses that does not panic, as written more than rewritten
+	runtime.KeepAlive(xs)
 	waits = asyncrt.Stats().Waits - before
 	fmt.Fprintf(j, "panic %q\n", failure)
 	if failure == "" {
