@@ -86,13 +86,15 @@ func (j *simulatedJob) allReduce(size int) float64 {
 func (j *simulatedJob) step(rows int, widths []int) float64 {
 	nets, opts := make([]*nn.Replicas, len(j.jobs)), make([]*optim.Optimizer, len(j.jobs))
 	gpus := len(j.gpus[0])
+	var layers []nn.Module
+	for _, width := range widths[1:] {
+		layers = append(layers, nn.Dense(width), nn.ReLU())
+	}
+	net := nn.Sequential(layers[:len(layers)-1]...)
+	net.Forward(tensor.Ones(1, widths[0])) // draws weights: ranks would all draw from the one generator of the process
 	j.each(func(rank int) {
-		var layers []nn.Module
-		for _, width := range widths[1:] {
-			layers = append(layers, nn.Dense(width), nn.ReLU())
-		}
 		how := nn.Parallel{Devices: j.gpus[rank], Shards: gpus * len(j.jobs), Job: j.jobs[rank]}
-		nets[rank] = nn.DataParallel(nn.Sequential(layers[:len(layers)-1]...), how)
+		nets[rank] = nn.DataParallel(nn.Clone(net), how)
 		opts[rank] = optim.SGD(nets[rank].Params(), 0.01)
 	})
 	xs, ys := make([]*tensor.Tensor, len(j.jobs)), make([]*tensor.Tensor, len(j.jobs))
@@ -133,9 +135,10 @@ func TestClusterOverRanks(t *testing.T) {
 		for _, bytes := range []int{1 << 10, 1 << 20, 16 << 20} {
 			checkTime(t, fmt.Sprintf("%sall-reduce of %d bytes", what, bytes), j.allReduce(bytes/4), c.AllReduceTime(float64(bytes)))
 		}
-		const rows = 16
 		for _, widths := range [][]int{{64, 1024, 1024, 1}, {512, 512, 512, 512, 512, 512, 1}} {
-			checkTime(t, fmt.Sprintf("%sstep of %d", what, widths), j.step(rows, widths), c.StepTime(perceptron(rows, widths...)))
+			for _, rows := range []int{16, 256} { // with 256, GPUs still compute when the first sums are over
+				checkTime(t, fmt.Sprintf("%sstep of %d with %d rows", what, widths, rows), j.step(rows, widths), c.StepTime(perceptron(rows, widths...)))
+			}
 		}
 	}
 }
