@@ -65,8 +65,6 @@ type schedule struct {
 	onHosts                             bool      // sums travel over the hosts alone
 	moving                              []*journey
 	ready                               []*journey // that are over, and whose parameters wait for their update
-	late                                []*journey // whose results are on the hosts
-	hasEnded                            bool       // the GPUs have nothing else to do
 	beats                               int
 }
 
@@ -174,10 +172,10 @@ func (s *schedule) added(place int, bytes, from float64, terms int) float64 {
 	return s.run(s.computes, place, from, float64(terms)*s.work(part/4, 3*part))
 }
 
-// newJourney begins a reduction of one term of each place, cut as a reduction is.
-func (s *schedule) newJourney(bytes float64, params ...float64) {
+// newJourney begins a reduction of one term of each place, cut as a reduction is. from is when places have their terms.
+func (s *schedule) newJourney(bytes float64, from []float64, params ...float64) {
 	if takes := s.inSteps(); takes != nil { // one sum after the other, while GPUs compute
-		whole := after(&s.links[0], s.computes[0], takes(bytes))
+		whole := after(&s.links[0], from[0], takes(bytes))
 		s.all(bytes/4, 3*bytes)
 		s.ready = append(s.ready, &journey{params: params, bytes: bytes, whole: []float64{whole}})
 		return
@@ -199,10 +197,10 @@ func (s *schedule) newJourney(bytes float64, params ...float64) {
 		}
 		for p := range t.terms {
 			if s.parts > 1 {
-				t.terms[p] = s.exchanged(p, t.bytes, s.computes[p])
+				t.terms[p] = s.exchanged(p, t.bytes, from[p])
 			}
 		}
-		t.whenReady = s.computes[t.at]
+		t.whenReady = from[t.at]
 		if s.parts > 1 {
 			t.whenReady = s.added(t.at, t.bytes, t.terms[t.at], int(s.parts)-1)
 		}
@@ -211,7 +209,7 @@ func (s *schedule) newJourney(bytes float64, params ...float64) {
 	if s.onHosts {
 		for p := range n {
 			for _, t := range j.inOrder(p, 0) {
-				t.terms[p] = s.downloaded(p, t.bytes, s.computes[p])
+				t.terms[p] = s.downloaded(p, t.bytes, from[p])
 			}
 		}
 		for _, t := range j.travellers {
@@ -299,11 +297,7 @@ func (s *schedule) deliver() {
 			}
 		}
 		s.ready = append(s.ready, j)
-		if s.onHosts && !s.hasEnded {
-			s.late = append(s.late, j)
-		} else {
-			s.join(j)
-		}
+		s.join(j)
 		return true
 	})
 }
@@ -320,18 +314,6 @@ func (s *schedule) join(j *journey) {
 			s.run(s.computes, p, j.whole[p], s.work(0, 2*j.bytes))
 		}
 	}
-}
-
-// finish ends what is under way behind all that the GPUs compute.
-func (s *schedule) finish() {
-	s.hasEnded = true
-	for _, j := range s.late {
-		s.join(j)
-	}
-	s.late = nil
-	for s.advance() {
-	}
-	s.hasEnded = false
 }
 
 // update enqueues the first n updates that are ready.
@@ -370,8 +352,9 @@ func (c Cluster) AllReduceTime(bytes float64) float64 {
 		return takes(bytes)
 	}
 	s := c.begin()
-	s.newJourney(bytes)
-	s.finish()
+	s.newJourney(bytes, s.computes)
+	for s.advance() {
+	}
 	return s.end()
 }
 
@@ -420,21 +403,23 @@ func (s *schedule) trainingStep(layers []Layer) {
 				s.beat(gpu)
 			}
 		}
+		from := slices.Clone(s.computes)
 		s.deliver()
 		for _, param := range []float64{l.weights(), 4 * l.Out} {
 			if param >= defaultBucket {
-				s.newJourney(param, param)
+				s.newJourney(param, from, param)
 				continue
 			}
 			small, bytes = append(small, param), bytes+param
 			if bytes >= defaultBucket || i == 0 && param == 4*l.Out {
 				s.all(0, 2*bytes)
-				s.newJourney(bytes, small...)
+				s.newJourney(bytes, s.computes, small...)
 				small, bytes = nil, 0
 			}
 		}
 	}
-	s.finish()
+	for s.advance() {
+	}
 }
 
 func (l Layer) weights() float64 { return 4 * l.In * l.Out }

@@ -115,32 +115,44 @@ func (j *simulatedJob) step(rows int, widths []int) float64 {
 
 // On several machines, a Cluster has the times of the simulator.
 func TestClusterOverRanks(t *testing.T) {
-	if *machines == "few" {
-		t.Skip("-machines all: with the race detector it has hung, for a reason that is not known")
+	if testing.Short() {
+		t.Skip("for minutes, it computes on kernels with the race detector")
 	}
 	o := sim.VirtualDefaults()
 	o.Host = 0
 	cluster := func(machines, gpus int) tensor.Cluster {
 		return tensor.Cluster{GPU: o, Machines: machines, GPUs: gpus, Network: 25e9, Message: 5e-6}
 	}
-	for _, n := range []int{2, 4} {
-		c, alone := cluster(n, 1), cluster(1, 1)
-		step := newSimulatedJob(t, c).step(1024, []int{512, 2048, 512, 1})
-		checkTime(t, fmt.Sprintf("%d machines, mlp", n), step, c.StepTime(perceptron(1024, 512, 2048, 512, 1)))
-		t.Logf("%.1f %% of the speed of GPUs that send nothing", 100*alone.StepTime(perceptron(1024, 512, 2048, 512, 1))/step)
+	step := func(t *testing.T, c tensor.Cluster, j *simulatedJob, rows int, widths ...int) {
+		what, model := fmt.Sprintf("step of %d with %d rows", widths, rows), c.StepTime(perceptron(rows, widths...))
+		simulated := j.step(rows, widths)
+		checkTime(t, what, simulated, model)
+		c.Machines = 1
+		t.Logf("%s: %.1f %% of the speed of GPUs that send nothing", what, 100*c.StepTime(perceptron(rows, widths...))/simulated)
+	}
+	if *machines != "few" { // they compute: half a minute, and an hour with the race detector
+		for _, n := range []int{2, 4} {
+			t.Run(fmt.Sprintf("%d machines, mlp", n), func(t *testing.T) {
+				c := cluster(n, 1)
+				step(t, c, newSimulatedJob(t, c), 1024, 512, 2048, 512, 1)
+			})
+		}
 	}
 	o.Flops, o.Memory = 1e12, 200e9 // as in TestClusterIsSimulated
 	for _, n := range [][2]int{{2, 1}, {2, 2}, {4, 1}} {
-		c, what := cluster(n[0], n[1]), fmt.Sprintf("%d machines of %d GPUs, ", n[0], n[1])
-		j := newSimulatedJob(t, c)
-		for _, bytes := range []int{1 << 10, 1 << 20, 16 << 20} {
-			checkTime(t, fmt.Sprintf("%sall-reduce of %d bytes", what, bytes), j.allReduce(bytes/4), c.AllReduceTime(float64(bytes)))
-		}
-		for _, widths := range [][]int{{64, 1024, 1024, 1}, {512, 512, 512, 512, 512, 512, 1}} {
-			for _, rows := range []int{16, 256} { // with 256, GPUs still compute when the first sums are over
-				checkTime(t, fmt.Sprintf("%sstep of %d with %d rows", what, widths, rows), j.step(rows, widths), c.StepTime(perceptron(rows, widths...)))
+		t.Run(fmt.Sprintf("%d machines of %d GPUs", n[0], n[1]), func(t *testing.T) {
+			c := cluster(n[0], n[1])
+			j := newSimulatedJob(t, c)
+			for _, bytes := range []int{1 << 10, 1 << 20, 16 << 20} {
+				checkTime(t, fmt.Sprintf("all-reduce of %d bytes", bytes), j.allReduce(bytes/4), c.AllReduceTime(float64(bytes)))
 			}
-		}
+			for _, widths := range [][]int{{64, 1024, 1024, 1}, {512, 512, 512, 512, 512, 512, 1}} {
+				step(t, c, j, 16, widths...)
+				if *machines != "few" { // GPUs still compute when the first sums are over
+					step(t, c, j, 256, widths...)
+				}
+			}
+		})
 	}
 }
 

@@ -175,8 +175,6 @@ type sweep struct {
 	open    []int                   // parameters with small gradients that wait to travel together
 	bytes   int                     // of one shard's gradients of the open parameters
 	moving  []*transport            // under way
-	late    []*transport            // over, and delivered when Backward has ended
-	isLate  bool                    // it has
 	ready   [][]int                 // parameters whose gradients were delivered together, for BackwardEach
 	paces   map[device.Device]*pace // by unscoped device
 }
@@ -380,21 +378,16 @@ func (s *sweep) latestBeat() (beat int) {
 	return beat
 }
 
-// deliverArrived delivers the reductions that are over. It reports whether some are left. A device would do nothing
-// more of Backward until the results have come to it that are on the host.
+// deliverArrived delivers the reductions that are over. It reports whether some are left.
 func (s *sweep) deliverArrived() bool {
 	left := s.moving[:0]
 	for _, t := range s.moving {
-		switch {
-		case !t.isOver:
+		if !t.isOver {
 			left = append(left, t)
 			continue
-		case t.gpu != (device.Device{}) && !s.isLate:
-			s.late = append(s.late, t)
-		default:
-			s.deliver(t)
 		}
-		s.ready = append(s.ready, t.params) // in the same order on all ranks
+		s.deliver(t)
+		s.ready = append(s.ready, t.params)
 	}
 	clear(s.moving[len(left):])
 	s.moving = left
@@ -407,10 +400,6 @@ func (s *sweep) deliverArrived() bool {
 // sums that are left, until a copy has come. So what each enqueues is spread over these steps.
 func (s *sweep) finish(each func(params []*Param)) {
 	s.sendOpen()
-	s.isLate = true
-	for _, t := range s.late {
-		s.deliver(t)
-	}
 	s.deliverArrived()
 	for steps := s.steps(); steps > 0; steps-- {
 		if each != nil {
@@ -447,7 +436,6 @@ func (s *sweep) call(each func(params []*Param), n int) {
 
 // deliver adds the sums of t, which is over, to the gradients of all copies, if they are for this rank.
 func (s *sweep) deliver(t *transport) {
-	t.join()
 	for _, params := range s.r.copies {
 		if params[t.params[0]].value == nil {
 			continue

@@ -414,17 +414,12 @@ func (r *reduction) settle() {
 	r.isOver = true
 	letGo(r.mine()...)
 	r.terms = nil
-	if r.gpu == (device.Device{}) {
-		r.join()
-	}
+	r.join()
 }
 
 // join makes the result of each device from the sums, which are over. From the host, it copies them to this rank's
 // device, where all that is enqueued later waits for them.
 func (r *reduction) join() {
-	if r.sums == nil {
-		return
-	}
 	if r.gpu != (device.Device{}) {
 		r.ring[r.here] = r.gpu
 	}
@@ -469,7 +464,6 @@ func (r *reduction) mine() []*Tensor {
 
 // results returns a handle of the result for each term of this rank, and lets go of its own. The reduction is over.
 func (r *reduction) results() []*Tensor {
-	r.join()
 	places := r.places
 	if r.job != nil {
 		n := len(places) / r.job.Size()
