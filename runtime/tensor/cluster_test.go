@@ -10,33 +10,27 @@ import (
 // A Cluster is some machines with equal GPUs, as a model of how long sums and steps of training take on them, in
 // seconds. Nothing is computed, so that it can have thousands of GPUs.
 //
-// The GPUs are those of the simulator, and what they do in one machine takes what package sim says. A message goes
-// from GPU memory to host memory, over the wire, and to GPU memory again. The host begins to send when it sees that
-// the first copy has finished, and all that the GPU was handed over before. A machine sends one message after the
-// other, at the speed of its network. A GPU is handed over its work in order: what is enqueued behind the copy of a
-// message waits until that has come, too. With one GPU in each machine, the hosts add, and GPUs get the results alone.
-// Copies in host memory, and what the hosts compute, take no time.
+// The GPUs are those of the simulator, and what they do in one machine takes what package sim says. Over several
+// machines, hosts add, and GPUs get the results alone. The host of a machine begins to send when it sees that the copy
+// of a term has finished, and all that the GPU was handed over before. It sends one message after the other, at the
+// speed of its network. A GPU is handed over its work in order: what is enqueued behind the copy of a result waits
+// until that has come, too. Copies in host memory take no time.
 type Cluster struct {
 	GPU      sim.Options
 	Machines int
 	GPUs     int     // of a machine
 	Network  float64 // bytes a second that a machine sends
 	Message  float64 // from the end of sending until a message is there
+	Host     float64 // bytes a second that the additions of a host read and write; 0: they take no time
 	Sums     Sums
 }
 
-// Sums says how terms come together. Ring, Split and Owned add them in the same order, and so have the same bits.
+// Sums says how terms come together.
 type Sums uint8
 
 const (
 	// Ring is what AllReduceOver does.
 	Ring Sums = iota
-	// Split has each GPU of a machine add up its own part of each sum, of all terms of the machine, which it is sent
-	// first. So sums stop once at each machine.
-	Split
-	// Owned has each GPU of all add up a part of its own. It is sent that part of all terms: each GPU of a machine
-	// first gets what belongs to its counterparts on all machines. A machine sends one message to each other one.
-	Owned
 	// Regrouped is the usual sum in two levels, which adds up the terms of each machine first: all GPUs of a machine
 	// get a part of its sum, the machines add these parts in a ring, and the GPUs give each other what they have got.
 	Regrouped
@@ -56,13 +50,12 @@ type Layer struct {
 // A schedule is what the GPUs and links of a cluster are busy with, in the order in which a program enqueues it.
 type schedule struct {
 	Cluster
-	each                                int       // places of a machine
-	parts                               float64   // what a sum is divided into within a place
+	each                                int       // places of a machine: its GPUs, or one that stands for all of them
 	computes, links, uploads, downloads []float64 // by place: when what has been enqueued there ends
 	ended                               []float64 // by place: when all of it has
 	issued                              []float64 // by place: when the last of it can be handed over to the GPU
-	networks                            []float64 // by machine
-	onHosts                             bool      // sums travel over the hosts alone
+	networks, hosts                     []float64 // by machine
+	onHosts                             bool      // sums travel over the hosts
 	moving                              []*journey
 	ready                               []*journey // that are over, and whose parameters wait for their update
 	beats                               int
@@ -83,24 +76,23 @@ type traveller struct {
 	left      int     // how many places it has not come to since it was whole
 	whenReady float64 // when it may leave
 	beat      int
-	terms     []float64 // by place, with Split and on hosts: when its terms are where they are added
+	terms     []float64 // by place, on hosts: when its terms are there
 	arrivals  []float64 // by place, on hosts: when it has come there, and is whole
 }
 
 func (c Cluster) begin() *schedule {
-	s := &schedule{Cluster: c, each: c.GPUs, parts: 1}
-	n := c.GPUs * c.Machines
+	s := &schedule{Cluster: c, each: c.GPUs, onHosts: c.Sums == Ring && c.Machines > 1}
+	n := c.GPUs
 	switch {
-	case c.inSteps() != nil: // all GPUs do the same, so one place stands for them
+	case c.inSteps() != nil: // all GPUs do the same
 		s.each, n = 1, 1
-	case c.Sums == Split: // those of a machine do
-		s.each, s.parts, n = 1, float64(c.GPUs), c.Machines
+	case s.onHosts: // those of a machine do
+		s.each, n = 1, c.Machines
 	}
 	for _, queue := range []*[]float64{&s.computes, &s.links, &s.uploads, &s.downloads, &s.ended, &s.issued} {
 		*queue = make([]float64, n)
 	}
-	s.networks = make([]float64, c.Machines)
-	s.onHosts = n > 1 && c.GPUs == 1 && c.Sums == Ring
+	s.networks, s.hosts = make([]float64, c.Machines), make([]float64, c.Machines)
 	return s
 }
 
@@ -126,15 +118,10 @@ func (c Cluster) work(operations, bytes float64) float64 {
 
 // copied is when bytes that are at a place from some time on are at the next one.
 func (s *schedule) copied(place int, bytes, from float64) float64 {
-	next, start := (place+1)%s.places(), s.GPU.Copy.Seconds()
-	if place/s.each == next/s.each {
-		return s.run(s.links, place, from, start+bytes/s.GPU.Link)
-	}
 	if s.onHosts {
-		return s.sent(place, bytes, from)
+		return after(&s.networks[place], from, bytes/s.Network) + s.Message
 	}
-	there := s.sent(place, bytes, s.downloaded(place, bytes/s.parts, from))
-	return s.uploaded(next, bytes/s.parts, there)
+	return s.run(s.links, place, from, s.GPU.Copy.Seconds()+bytes/s.GPU.Link)
 }
 
 // downloaded is when the host sees that it has bytes of a place.
@@ -143,33 +130,21 @@ func (s *schedule) downloaded(place int, bytes, from float64) float64 {
 	return s.ended[place] + s.GPU.Latency.Seconds()
 }
 
-// sent is when a message from the host of a place is there.
-func (s *schedule) sent(place int, bytes, from float64) float64 {
-	return after(&s.networks[place/s.each], from, bytes/s.Network) + s.Message
-}
-
 // uploaded is when bytes of a host are at a place.
 func (s *schedule) uploaded(place int, bytes, from float64) float64 {
 	s.issued[place] = max(s.issued[place], from)
 	return s.run(s.uploads, place, from, s.GPU.Copy.Seconds()+bytes/s.GPU.Bandwidth)
 }
 
-// exchanged is when each GPU of a place has its part of bytes that all of them have from some time on, or all of them
-// have the parts that each has.
-func (s *schedule) exchanged(place int, bytes, from float64) float64 {
-	if s.parts == 1 {
-		return from
-	}
-	return s.run(s.links, place, from, (s.parts-1)*(s.GPU.Copy.Seconds()+bytes/s.parts/s.GPU.Link))
-}
-
-// added is when a sum that has come to a place has the terms that are there.
+// added is when a sum that has come to a place has some terms that are there.
 func (s *schedule) added(place int, bytes, from float64, terms int) float64 {
-	if s.onHosts {
+	switch {
+	case !s.onHosts:
+		return s.run(s.computes, place, from, float64(terms)*s.work(bytes/4, 3*bytes))
+	case s.Host == 0:
 		return from
 	}
-	part := bytes / s.parts
-	return s.run(s.computes, place, from, float64(terms)*s.work(part/4, 3*part))
+	return after(&s.hosts[place], from, float64(terms)*3*bytes/s.Host)
 }
 
 // newJourney begins a reduction of one term of each place, cut as a reduction is. from is when places have their terms.
@@ -181,29 +156,19 @@ func (s *schedule) newJourney(bytes float64, from []float64, params ...float64) 
 		return
 	}
 	n := s.places()
-	r := &reduction{size: int(bytes / 4), dtype: Float32, start: startBytes, ring: make([]device.Device, n), terms: make([]*Tensor, n), each: s.each, to: -1}
+	r := &reduction{size: int(bytes / 4), dtype: Float32, ring: make([]device.Device, n), terms: make([]*Tensor, n), each: s.each, to: -1}
 	for p := range n {
 		r.places = append(r.places, p)
 	}
-	if s.onHosts {
-		r.start = hostStartBytes
-	}
+	r.onHosts = s.onHosts
 	r.cutAll()
 	j := &journey{params: params, bytes: bytes, whole: make([]float64, n), reduction: r}
 	for _, sum := range r.sums {
 		t := &traveller{bytes: float64(sum.to-sum.from) * 4, at: sum.order[0], adds: n - 1, left: n - 1, beat: s.beats}
-		if s.parts > 1 || s.onHosts {
+		if s.onHosts {
 			t.terms, t.arrivals = make([]float64, n), make([]float64, n)
 		}
-		for p := range t.terms {
-			if s.parts > 1 {
-				t.terms[p] = s.exchanged(p, t.bytes, from[p])
-			}
-		}
 		t.whenReady = from[t.at]
-		if s.parts > 1 {
-			t.whenReady = s.added(t.at, t.bytes, t.terms[t.at], int(s.parts)-1)
-		}
 		j.travellers = append(j.travellers, t)
 	}
 	if s.onHosts {
@@ -213,12 +178,7 @@ func (s *schedule) newJourney(bytes float64, from []float64, params ...float64) 
 			}
 		}
 		for _, t := range j.travellers {
-			t.whenReady = t.terms[t.at]
-		}
-	}
-	if n == 1 {
-		for _, t := range j.travellers {
-			s.arrive(j, t)
+			t.whenReady = s.added(t.at, t.bytes, t.terms[t.at], s.GPUs-1)
 		}
 	}
 	s.moving = append(s.moving, j)
@@ -239,10 +199,11 @@ func (s *schedule) step(j *journey, t *traveller) {
 	t.at = (t.at + 1) % s.places()
 	if t.adds > 0 {
 		t.adds--
-		if t.terms != nil {
-			t.whenReady = max(t.whenReady, t.terms[t.at])
+		terms := 1
+		if s.onHosts {
+			t.whenReady, terms = max(t.whenReady, t.terms[t.at]), s.GPUs
 		}
-		t.whenReady = s.added(t.at, t.bytes, t.whenReady, int(s.parts))
+		t.whenReady = s.added(t.at, t.bytes, t.whenReady, terms)
 	} else {
 		t.left--
 	}
@@ -257,10 +218,9 @@ func (s *schedule) arrive(j *journey, t *traveller) {
 		t.arrivals[t.at] = t.whenReady
 		return
 	}
-	whole := s.exchanged(t.at, t.bytes, t.whenReady)
-	j.whole[t.at] = max(j.whole[t.at], whole)
+	j.whole[t.at] = max(j.whole[t.at], t.whenReady)
 	if len(j.travellers) > 2 {
-		s.run(s.computes, t.at, whole, s.work(0, 2*t.bytes))
+		s.run(s.computes, t.at, t.whenReady, s.work(0, 2*t.bytes))
 	}
 }
 

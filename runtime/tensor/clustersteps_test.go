@@ -2,11 +2,9 @@ package tensor
 
 // Sums of a Cluster in steps that all GPUs take together. No two steps of a sum overlap.
 
-// inSteps returns how long a sum of some bytes takes, or nil with Ring and Split, where each sum moves by itself.
+// inSteps returns how long a sum of some bytes takes, or nil with Ring, where each sum moves by itself.
 func (c Cluster) inSteps() func(bytes float64) float64 {
 	switch c.Sums {
-	case Owned:
-		return c.owned
 	case Regrouped:
 		return c.regrouped
 	case Paired:
@@ -24,17 +22,6 @@ func (c Cluster) exchange(bytes float64) float64 {
 func (c Cluster) hop(bytes, messages float64) float64 {
 	toHost := c.GPU.Copy.Seconds() + bytes/c.GPU.Bandwidth
 	return 2*toHost + c.GPU.Latency.Seconds() + float64(c.GPUs)*bytes/c.Network + messages*c.Message
-}
-
-// owned adds all terms of a part by one command. The terms are sent to it, and the sum is sent to all.
-func (c Cluster) owned(bytes float64) float64 {
-	machines, gpus := float64(c.Machines), float64(c.GPUs)
-	part := bytes / gpus / machines
-	takes := 2*c.exchange(bytes/gpus) + c.work(gpus*machines*part/4, (gpus*machines+1)*part)
-	if c.Machines > 1 {
-		takes += c.hop(gpus*part*(machines-1), machines-1) + c.hop(part*(machines-1), machines-1)
-	}
-	return takes
 }
 
 func (c Cluster) regrouped(bytes float64) float64 {

@@ -115,7 +115,7 @@ func TestSendOver(t *testing.T) {
 		x := tensor.On(dev).Arange(0, 6, 1).Reshape(2, 3).AddScalar(float64(job.Rank()))
 		next, before := (job.Rank()+1)%3, (job.Rank()+2)%3
 		tensor.SendOver(job, next, x.T()) // with strides
-		on := simulated(1)[0]
+		on := sims[dev][0]
 		got, want := tensor.ReceiveOver(job, before, on, tensor.Float32, 3, 2), x.T().AddScalar(float64(before-job.Rank()))
 		if got.Device() != on || !slices.Equal(got.Float32s(), want.Float32s()) {
 			t.Errorf("rank %d: %v, want %v", job.Rank(), got, want)

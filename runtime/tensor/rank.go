@@ -13,7 +13,7 @@ import (
 // AllReduceOver is [AllReduce] over all ranks of a job: each rank calls it, and gives it as many tensors, of the
 // same shape and element type, on as many devices in the same order. The result is the sum of all of them, on each
 // device of ts. It is the sum that one rank gets for all tensors, those of rank 0 first, to the bit. Nothing
-// waits. On a rank with one tensor, on a device with memory of its own, the host adds.
+// waits. If each device has one tensor, the hosts add.
 //
 // If a tensor of any rank fails, so do the results on all ranks. If a rank or its connection is lost, results fail
 // with an error that wraps [device.ErrLost].

@@ -17,14 +17,24 @@ import (
 )
 
 // onRanks runs f on n goroutines, each as a rank of a job. Messages arrive in an order that depends on seed. A
-// rank computes on processors of its own: on a device that ranks share, operations would not be in the order of
-// one program.
+// rank computes on processors of its own, which are the host of its sims: on a device that ranks share, operations
+// would not be in the order of one program.
 func onRanks(t *testing.T, n int, seed uint64, f func(job *wire.Job, own device.Device)) {
 	t.Helper()
 	w := wiretest.New(n)
 	if seed > 0 {
 		w.Shuffle(seed)
 	}
+	owns, hosts := make([]device.Device, n), map[device.Device]device.Device{}
+	sims = map[device.Device][]device.Device{}
+	for i := range owns {
+		owns[i] = device.Wrap("cpu", device.KindCPU, cpu.New())
+		sims[owns[i]] = simulated(2)
+		for _, dev := range sims[owns[i]] {
+			hosts[dev] = owns[i]
+		}
+	}
+	tensor.SetHosts(t, hosts)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
@@ -33,7 +43,7 @@ func onRanks(t *testing.T, n int, seed uint64, f func(job *wire.Job, own device.
 				t.Error(err)
 				return
 			}
-			f(job, device.Wrap("cpu", device.KindCPU, cpu.New()))
+			f(job, owns[i])
 			for peer := range n {
 				if peer != i {
 					engine.Default().Synchronize(t.Context(), job.To(peer)) // what has failed, f has seen
@@ -48,6 +58,9 @@ func onRanks(t *testing.T, n int, seed uint64, f func(job *wire.Job, own device.
 	wg.Wait()
 }
 
+// sims has two simulated devices of each rank of onRanks, by its own device.
+var sims map[device.Device][]device.Device
+
 // A sum has the same bits on any number of ranks, with any number of devices each; it is that of AllReduce.
 func TestAllReduceOverBits(t *testing.T) {
 	const terms = 8
@@ -59,15 +72,18 @@ func TestAllReduceOverBits(t *testing.T) {
 		}
 		want := tensor.AllReduce(ts...)[0].Float32s()
 		for _, ranks := range []int{1, 2, 4, 8} {
-			for _, kind := range []string{"cpu", "sim", "sim, sim"} {
+			for _, kind := range []string{"cpu", "sim", "sim, sim", "sim, cpu"} { // one term on each: hosts add
 				devices := strings.Count(kind, ",") + 1
-				if size > 1<<20 && (ranks != 2 && kind != "sim" || testing.Short()) || devices > terms/ranks {
+				if size > 1<<20 && (ranks == 1 || devices == 1 && kind == "cpu" || testing.Short()) || devices > terms/ranks {
 					continue
 				}
 				onRanks(t, ranks, uint64(size), func(job *wire.Job, own device.Device) {
 					devs := []device.Device{own}
-					if kind != "cpu" {
-						devs = simulated(devices)
+					switch kind {
+					case "sim", "sim, sim":
+						devs = sims[own][:devices]
+					case "sim, cpu":
+						devs = []device.Device{sims[own][0], own}
 					}
 					per := terms / ranks
 					var mine []*tensor.Tensor
@@ -90,7 +106,7 @@ func TestGatherAndBroadcastOver(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		onRanks(t, n, uint64(n), func(job *wire.Job, dev device.Device) {
 			if job.Rank()%2 == 1 {
-				dev = simulated(1)[0]
+				dev = sims[dev][0]
 			}
 			mine := tensor.On(dev).Arange(0, 6, 1).Reshape(2, 3).T().AddScalar(10 * float64(job.Rank())) // with strides
 			for rank, got := range tensor.AllGatherOver(job, mine) {
@@ -117,7 +133,7 @@ func TestAllReduceOverFails(t *testing.T) {
 func testAllReduceOverFails(t *testing.T, isSimulated bool) {
 	onRanks(t, 3, 1, func(job *wire.Job, own device.Device) {
 		if isSimulated {
-			own = simulated(1)[0]
+			own = sims[own][0]
 		}
 		x := tensor.FromOn(own, []int64{1, 2})
 		bad := x

@@ -446,7 +446,7 @@ func (s *sweep) deliver(t *transport) {
 			}
 			continue
 		}
-		whole := t.on(params[t.params[0]].value.storage.Device())
+		whole := t.wholeOn(params[t.params[0]].value.storage.Device())
 		from := 0
 		for i, j := range t.params {
 			size := t.shapes[i].Size()
@@ -468,15 +468,13 @@ func (s *sweep) deliver(t *transport) {
 		}
 		whole.letGo()
 	}
-	letGo(t.wholes[t.here : t.here+t.each]...)
+	letGo(t.wholes...)
 }
 
-// on returns a handle of the whole sum on dev, or a copy if the ring does not contain dev.
-func (t *transport) on(dev device.Device) *Tensor {
-	for place := t.here; place < t.here+t.each; place++ {
-		if t.ring[place].Unscoped() == dev.Unscoped() {
-			return t.wholes[place].another()
-		}
+// wholeOn returns a handle of the whole sum on dev, or a copy if no term was there.
+func (t *transport) wholeOn(dev device.Device) *Tensor {
+	if i := t.indexOf(dev); i >= 0 {
+		return t.wholes[i].another()
 	}
-	return t.wholes[t.here].move(dev)
+	return t.wholes[0].move(dev)
 }

@@ -78,21 +78,22 @@ func reduceAll(job *wire.Job, ts []*Tensor) []*Tensor {
 // steps of all mean for itself: adding and copying between its own places, and messages where a sum comes from another
 // rank or goes to one. Terms and places of a rank follow those of the rank before, and are like them.
 type reduction struct {
-	job    *wire.Job // nil: there is one rank
-	shape  device.Shape
-	dtype  device.DType
-	size   int             // of a term, in elements
-	terms  []*Tensor       // flattened, handles of its own; nil: on another rank
-	places []int           // by term: the index of its device in ring, called a place
-	ring   []device.Device // the zero Device: of another rank
-	here   int             // the first place of this rank
-	each   int             // how many places each rank has
-	gpu    device.Device   // of this rank, if sums travel over its host, see overHost; or the zero Device
-	start  int             // startBytes, or hostStartBytes on all ranks if sums may travel over their hosts
-	to     int             // the only rank that gets the results; -1: all do
-	sums   []*partialSum
-	// By place: the flat result on that device, which holds all sums, one after the other. It is nil until the
-	// first sum is put there; with one or two sums, until all of them are put there at once.
+	job     *wire.Job // nil: there is one rank
+	shape   device.Shape
+	dtype   device.DType
+	size    int             // of a term, in elements
+	devices []device.Device // of this rank
+	on      []int           // by term of this rank: the index of its device
+	onHosts bool            // sums travel over the hosts of the ranks, see overHosts
+	terms   []*Tensor       // flattened, handles of its own; nil: on another rank
+	places  []int           // by term: the index in ring of where it is added, called a place
+	ring    []device.Device // the zero Device: of another rank
+	here    int             // the first place of this rank
+	each    int             // how many places each rank has
+	to      int             // the only rank that gets the results; -1: all do
+	sums    []*partialSum
+	// By device of this rank: the flat result there, which holds all sums, one after the other. It is nil until the
+	// first sum is put there; with one or two sums, or over hosts, until all of them are put there at once.
 	wholes []*Tensor
 	isOver bool
 }
@@ -101,10 +102,11 @@ type reduction struct {
 type partialSum struct {
 	from, to int       // the elements that it is the sum of
 	first    int       // the place of its first term
-	term     *Tensor   // this rank's term on the host, if it travels over the host and has not been there
+	terms    []*Tensor // those of this rank that are not added yet, on its host, if sums travel over hosts
 	order    []int     // the terms that are not added yet, in the order of adding
 	acc      *Tensor   // the sum so far; nil before the first term, when it is whole, and while it is on another rank
 	home     []*Tensor // by place of this rank: the whole sum, if it is there; nil until it is whole
+	there    *Tensor   // the whole sum on the device whose result join makes
 	at       int       // the last place that the sum has come to; -1 before the first term
 	left     int       // how many places that want the whole sum it has not come to
 	beat     int       // in which it last moved, see advanceOn
@@ -121,49 +123,52 @@ const (
 // newReduction prepares the reduction of ts, at least one tensor, and of those of other ranks of job, which may be nil.
 // The results are for one rank, or with -1 for all. It enqueues only contiguous copies of views that have gaps.
 func newReduction(job *wire.Job, ts []*Tensor, to int) *reduction {
-	r := &reduction{job: job, to: to, start: startBytes, shape: ts[0].Shape(), dtype: ts[0].dtype, size: ts[0].size}
-	var mine []*Tensor
-	var places []int
-	var ring []device.Device
+	r := &reduction{job: job, to: to, shape: ts[0].Shape(), dtype: ts[0].dtype, size: ts[0].size}
 	for _, t := range ts {
-		mine = append(mine, planned(op.Reshape, op.Attr{Shape: device.Shape{t.size}}, operands{t}, true))
+		r.terms = append(r.terms, planned(op.Reshape, op.Attr{Shape: device.Shape{t.size}}, operands{t}, true))
 		dev := t.storage.Device()
-		place := slices.IndexFunc(ring, func(d device.Device) bool { return d.Unscoped() == dev.Unscoped() })
-		if place < 0 {
-			place = len(ring)
-			ring = append(ring, dev)
+		i := r.indexOf(dev)
+		if i < 0 {
+			i = len(r.devices)
+			r.devices = append(r.devices, dev)
 		}
-		ring[place] = ring[place].Within(dev)
-		places = append(places, place)
+		r.devices[i] = r.devices[i].Within(dev)
+		r.on = append(r.on, i)
 	}
-	r.terms, r.places, r.ring, r.each = mine, places, ring, len(ring)
+	mine := r.terms
+	r.places, r.ring, r.each = r.on, r.devices, len(r.devices)
 	if job != nil {
-		r.overHost(mine, ring)
-		r.spread(mine, places, ring)
+		r.overHosts()
+		r.spread()
 	}
 	r.cutAll()
-	if r.gpu != (device.Device{}) {
+	if r.onHosts {
 		for _, s := range r.inOrder(0) {
-			part := planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{mine[0]}, true)
-			s.term = part.move(ring[0])
-			part.letGo()
+			for _, t := range mine {
+				part := planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{t}, true)
+				s.terms = append(s.terms, part.move(r.ring[r.here]))
+				part.letGo()
+			}
 		}
 	}
 	return r
 }
 
-// overHost has the host add this rank's term, if that is the only one, and its device has memory of its own. Messages
-// are in the host's memory, and a sum would have to get to the device and back for one addition. And a device with a
-// queue does nothing else once it has come to a copy of something that has not arrived. Now it gets the results alone,
-// see join. It makes no difference to the other ranks.
-func (r *reduction) overHost(mine []*Tensor, ring []device.Device) {
-	if len(mine) > 1 || r.job.Size() == 1 {
+// indexOf returns the index of a device of this rank, or -1.
+func (r *reduction) indexOf(dev device.Device) int {
+	return slices.IndexFunc(r.devices, func(d device.Device) bool { return d.Unscoped() == dev.Unscoped() })
+}
+
+// overHosts has the hosts of all ranks add, if there is one term on each device. Messages are in a host's memory, and a
+// sum would have to get to each device and back for one addition. And a device with a queue does nothing else once it
+// has come to a copy of something that has not arrived. So it gets the results alone, see join. With several terms on
+// a device, it would have to copy more than sums that come by.
+func (r *reduction) overHosts() {
+	if len(r.devices) < len(r.on) || r.job.Size() == 1 {
 		return
 	}
-	r.start = hostStartBytes
-	if host := hostOf(ring[0]); host != ring[0] {
-		r.gpu, ring[0] = ring[0], host
-	}
+	r.onHosts = true
+	r.places, r.ring, r.each = make([]int, len(r.on)), []device.Device{hostOf(r.devices[0])}, 1
 }
 
 // cutAll makes the sums: of one or of two halves, in pieces.
@@ -194,8 +199,8 @@ func (r *reduction) inOrder(from int) []*partialSum {
 func (r *reduction) stepsFrom(from, to int) int { return (to - from + len(r.ring)) % len(r.ring) }
 
 // spread puts the terms and places of this rank among those of all.
-func (r *reduction) spread(mine []*Tensor, places []int, ring []device.Device) {
-	n := r.job.Size()
+func (r *reduction) spread() {
+	n, mine, places, ring := r.job.Size(), r.terms, r.places, r.ring
 	r.terms, r.places, r.ring = make([]*Tensor, n*len(mine)), nil, make([]device.Device, n*len(ring))
 	copy(r.terms[r.job.Rank()*len(mine):], mine)
 	r.here = r.job.Rank() * r.each
@@ -218,11 +223,14 @@ func (r *reduction) isHere(place int) bool { return place >= r.here && place < r
 // steps after the first and takes 2(d-1) steps. A step takes as long as the bytes of a piece, plus the start of a
 // copy.
 func (r *reduction) pieces(bytes int) (best int) {
-	d := float64(len(r.ring))
+	d, start := float64(len(r.ring)), startBytes
+	if r.onHosts {
+		start = hostStartBytes
+	}
 	least := math.Inf(1)
-	for n := 1; n == 1 || d > 1 && n <= bytes/(2*r.start); n++ {
+	for n := 1; n == 1 || d > 1 && n <= bytes/(2*start); n++ {
 		steps := max((4-4/d)*float64(n)+d/2, float64(n)+2*d-3)
-		if takes := steps * (float64(bytes)/float64(n) + float64(r.start)); takes < least {
+		if takes := steps * (float64(bytes)/float64(n) + float64(start)); takes < least {
 			best, least = n, takes
 		}
 	}
@@ -272,20 +280,17 @@ func (r *reduction) steps() (most int) {
 // begin at about the same time on all devices; beat is the latest one of dev. A sum that moved in the same beat
 // stays, because its copy has not arrived yet. So each sum moves by one device in a beat, and while it travels a
 // device has the work of a beat to do. All ranks have the same beats: what dev does, the device at the same place of
-// each other rank is taken to do as well.
+// each other rank is taken to do as well. Over hosts, the beats of the last device count: the others have had theirs.
 func (r *reduction) advanceOn(dev device.Device, beat int) {
 	if r.isOver {
 		return
 	}
-	place := slices.IndexFunc(r.ring, func(d device.Device) bool { return d != device.Device{} && d.Unscoped() == dev.Unscoped() })
-	if r.gpu != (device.Device{}) {
-		place = r.here
-	}
-	if place < 0 {
+	i := r.indexOf(dev)
+	if i < 0 || r.onHosts && i < len(r.devices)-1 {
 		return
 	}
 	for _, s := range r.sums {
-		if s.left > 0 && s.beat < beat && r.next(s)%r.each == place%r.each {
+		if s.left > 0 && s.beat < beat && (r.onHosts || r.next(s)%r.each == i) {
 			s.beat = beat
 			r.step(s)
 		}
@@ -343,11 +348,8 @@ func (r *reduction) step(s *partialSum) {
 	}
 	s.at = place
 	for len(s.order) > 0 && r.places[s.order[0]] == place {
-		if s.term != nil && r.isHere(place) {
-			s.add(s.term)
-			s.term = nil
-		} else if r.isHere(place) {
-			s.add(planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{r.terms[s.order[0]]}, true))
+		if r.isHere(place) {
+			s.add(r.termOf(s))
 		}
 		s.order = s.order[1:]
 	}
@@ -361,20 +363,31 @@ func (r *reduction) step(s *partialSum) {
 	}
 }
 
+// termOf returns the next term that is added to s, of this rank, where it is added.
+func (r *reduction) termOf(s *partialSum) *Tensor {
+	if !r.onHosts {
+		return planned(op.Slice, op.Attr{From: s.from, To: s.to}, operands{r.terms[s.order[0]]}, true)
+	}
+	x := s.terms[0]
+	s.terms = s.terms[1:]
+	return x
+}
+
 // place puts s, which is whole, into the result of the device that it has come to. If there are many sums, those
 // that have arrived need not wait for the last one.
 func (r *reduction) place(s *partialSum) {
-	if len(r.sums) <= 2 || !r.isHere(s.at) || r.gpu != (device.Device{}) {
-		return // join needs only one command for both
+	if len(r.sums) <= 2 || !r.isHere(s.at) || r.onHosts {
+		return // join needs only one command for all
 	}
 	if r.wholes == nil {
-		r.wholes = make([]*Tensor, len(r.ring))
+		r.wholes = make([]*Tensor, len(r.devices))
 	}
-	x, isFirst := s.home[s.at], r.wholes[s.at] == nil
+	whole, x := &r.wholes[s.at-r.here], s.home[s.at]
+	isFirst := *whole == nil
 	if isFirst {
-		r.wholes[s.at] = newResult(x.storage.Device(), x.dtype, device.Shape{r.size}, x.node != nil)
+		*whole = newResult(x.storage.Device(), x.dtype, device.Shape{r.size}, x.node != nil)
 	}
-	put(op.Concat, r.wholes[s.at], x, 0, s.from, 1, !isFirst)
+	put(op.Concat, *whole, x, 0, s.from, 1, !isFirst)
 }
 
 // add adds x to s, and lets go of it.
@@ -417,38 +430,43 @@ func (r *reduction) settle() {
 	r.join()
 }
 
-// join makes the result of each device from the sums, which are over. From the host, it copies them to this rank's
-// device, where all that is enqueued later waits for them.
+// join makes the result of each device from the sums, which are over. From the host, it copies them to all devices of
+// this rank, where all that is enqueued later waits for them.
 func (r *reduction) join() {
-	if r.gpu != (device.Device{}) {
-		r.ring[r.here] = r.gpu
-	}
 	placed := r.wholes
-	r.wholes = make([]*Tensor, len(r.ring))
-	for place := r.here; place < r.here+r.each && r.wants(place); place++ {
-		if r.gpu != (device.Device{}) {
-			for _, s := range r.inOrder(1) {
-				onHost := s.home[place]
-				s.home[place] = onHost.move(r.gpu)
-				onHost.letGo()
+	r.wholes = make([]*Tensor, len(r.devices))
+	for i, dev := range r.devices {
+		if !r.isWanted() {
+			break
+		}
+		var parts []*Tensor
+		for _, s := range r.inOrder(1) {
+			if r.onHosts {
+				s.there = s.home[r.here].move(dev)
+			} else {
+				s.there = s.home[r.here+i]
 			}
 		}
-		parts := make([]*Tensor, len(r.sums))
-		for i, s := range r.sums {
-			parts[i] = s.home[place]
+		for _, s := range r.sums {
+			parts = append(parts, s.there)
 		}
 		flat := parts[0]
 		switch {
 		case placed != nil:
-			flat = placed[place]
+			flat = placed[i]
 			recordParts(flat, 0, parts)
 			letGo(parts...)
 		case len(parts) > 1:
 			flat = concat("AllReduce", 0, parts)
 			letGo(parts...)
 		}
-		r.wholes[place] = planned(op.Reshape, op.Attr{Shape: r.shape}, operands{flat}, true)
+		r.wholes[i] = planned(op.Reshape, op.Attr{Shape: r.shape}, operands{flat}, true)
 		flat.letGo()
+	}
+	if r.onHosts && r.isWanted() {
+		for _, s := range r.sums {
+			s.home[r.here].letGo()
+		}
 	}
 	r.sums = nil
 }
@@ -464,16 +482,11 @@ func (r *reduction) mine() []*Tensor {
 
 // results returns a handle of the result for each term of this rank, and lets go of its own. The reduction is over.
 func (r *reduction) results() []*Tensor {
-	places := r.places
-	if r.job != nil {
-		n := len(places) / r.job.Size()
-		places = places[r.job.Rank()*n:][:n]
+	results := make([]*Tensor, len(r.on))
+	for i, dev := range r.on {
+		results[i] = r.wholes[dev].another()
 	}
-	results := make([]*Tensor, len(places))
-	for i, place := range places {
-		results[i] = r.wholes[place].another()
-	}
-	letGo(r.wholes[r.here : r.here+r.each]...)
+	letGo(r.wholes...)
 	r.wholes = nil
 	return results
 }
