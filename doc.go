@@ -6,6 +6,7 @@
 // layers_test.go.
 //
 //	internal/sametemp        folders for tests, with the same names in each run
+//	internal/turns           cases of long tests take turns
 //	internal/bubble          how a library is used in bubbles of testing/synctest and outside of them
 //	internal/opgraph         graphs of operations as text and drawings
 //	internal/trace           the format of traces: what ran when, and what waited

@@ -25,6 +25,8 @@ const policy = `
 
 # Tests that make packages have them compiled once.
 internal/sametemp:
+# Of long tests a third runs.
+internal/turns:
 
 # All that is shared between goroutines may be used in bubbles of testing/synctest.
 internal/bubble:

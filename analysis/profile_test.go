@@ -9,6 +9,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // inhouse is a module with a tensor library of its own, and its profile.
@@ -61,6 +62,7 @@ const acme = `{
 // A user's library is known by a flag and by the module's file, each change of
 // which counts at once, although go vet keeps what it has found.
 func TestUserProfiles(t *testing.T) {
+	turns.Take(t)
 	dir := module(t, inhouse)
 	profile := filepath.Join(dir, "lint", "acme.json")
 	find := func(files ...string) string {

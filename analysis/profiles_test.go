@@ -9,6 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/sites"
+	"github.com/asyncgen/asyncgen/internal/turns"
 	xanalysis "golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/analysistest"
 )
@@ -16,6 +17,7 @@ import (
 // Programs that use other libraries, by the profiles of these. The packages of
 // the libraries are stubs.
 func TestProfiles(t *testing.T) {
+	turns.Take(t)
 	setSeverity(t, lint.Warning)
 	analysistest.Run(t, analysistest.TestData(), whole,
 		"profiles/gomlx", "profiles/gomlxnext", "profiles/gotch", "profiles/born", "profiles/gotorch", "profiles/mixed", "profiles/ours")

@@ -11,6 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // What is wrong with the settings is said with its place, and with what was meant.
@@ -171,6 +172,7 @@ func TestSettings(t *testing.T) {
 // Whatever runs the rules keeps to the settings of the nearest file, also when only
 // these change.
 func TestSettingsOfDrivers(t *testing.T) {
+	turns.Take(t)
 	files := map[string]string{"sub/sub.go": strings.Replace(fineLoop, "package fine", "package sub", 1), "fine/fine.go": fineLoop}
 	dir := module(t, files)
 	find := func(rules ...string) string {

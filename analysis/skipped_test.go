@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/analysis"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // clib is a module with packages that can't be compiled because a C header is
@@ -35,6 +36,7 @@ func sum(x *tensor.Tensor) (s float64) {
 // A package for which a C library is missing is skipped, with the reason, and the
 // others are analysed.
 func TestSkipped(t *testing.T) {
+	turns.Take(t)
 	dir := module(t, clib)
 	for _, c := range []struct {
 		cgo      string

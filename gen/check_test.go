@@ -14,6 +14,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen/internal/load"
 	"github.com/asyncgen/asyncgen/internal/sametemp"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 const checkedSource = `package p
@@ -229,6 +230,7 @@ var harmless = map[string]string{
 // TestCheckNotices: the check of the output sees each kind of damage that
 // the generator could do, in the text that it really writes.
 func TestCheckNotices(t *testing.T) {
+	turns.Take(t)
 	dir := sametemp.Dir(t)
 	root, err := filepath.Abs("..")
 	if err != nil {

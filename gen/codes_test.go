@@ -12,6 +12,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // imports are the packages that examples use, by name.
@@ -415,6 +416,7 @@ func F(groups map[float64][]float64, keys []float64, x *tensor.Tensor) {
 // TestExplain: every code in the source has an explanation; the first example
 // gets the code and the second does not, or is what is generated.
 func TestExplain(t *testing.T) {
+	turns.Take(t)
 	source, err := os.ReadFile("internal/plan/remark.go")
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"github.com/asyncgen/asyncgen/gen/overlay"
 	"github.com/asyncgen/asyncgen/internal/sametemp"
+	"github.com/asyncgen/asyncgen/internal/turns"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -34,6 +35,7 @@ var (
 // programs need values, in control flow that nobody has written for us. It generates, and calls the
 // functions that it can make arguments for, as they were and rewritten: both print the same.
 func TestCorpusRuns(t *testing.T) {
+	turns.Take(t)
 	t.Logf("go test ./gen -run TestCorpusRuns -corpusrun %q -corpusseed %d -corpuspart %d", *corpusRunFlag, *corpusSeedFlag, *corpusPartFlag)
 	c := &corpus{dir: sametemp.Dir(t), module: "corpus.example", plain: true}
 	c.goMod(t)

@@ -19,6 +19,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"github.com/asyncgen/asyncgen/gen/overlay"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 func TestMain(m *testing.M) {
@@ -64,6 +65,7 @@ var programsInPlace = sync.OnceValues(generatePrograms)
 // bytes each time, however many threads there are; and its own output has
 // nothing left to rewrite.
 func TestPrograms(t *testing.T) {
+	turns.Take(t)
 	first, err := programsInPlace()
 	if err != nil {
 		t.Fatal(err)
@@ -558,6 +560,7 @@ func plain(int, string, ...float64) {}
 // which passes, notices that its source has changed, and goes when it can't
 // run any more.
 func TestGeneratedTests(t *testing.T) {
+	turns.Take(t)
 	dir := gentest.NewModule(t)
 	source := kernelSource + `
 type Model struct{ w *tensor.Tensor }

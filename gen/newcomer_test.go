@@ -8,6 +8,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // newcomerShare is what part of the functions in testdata/newcomer is rewritten, without a wait that is left in a loop.
@@ -17,6 +18,7 @@ const newcomerShare = 0.8
 // as written and as rewritten, and holds the share in whose loops nothing waits any more. It prints
 // why the others do.
 func TestNewcomer(t *testing.T) {
+	turns.Take(t)
 	const from = "testdata/newcomer"
 	dir := gentest.NewModule(t)
 	for _, file := range []string{"kernels.go", "trainers.go", "newcomer_test.go"} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // peerProgram talks to its standard input: it answers before it asks again. In
@@ -195,6 +196,7 @@ func main() {
 // TestPeer: a loop that prints values and then waits for somebody who has to see
 // them goes on as the original does: nothing is held back.
 func TestPeer(t *testing.T) {
+	turns.Take(t)
 	dir := gentest.NewModule(t)
 	gentest.Write(t, filepath.Join(dir, "main.go"), []byte(peerProgram))
 	r, err := generate(t, dir)

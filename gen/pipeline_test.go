@@ -11,6 +11,7 @@ import (
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/gen/internal/gentest"
 	"github.com/asyncgen/asyncgen/gen/rewrite"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 var (
@@ -22,6 +23,7 @@ var (
 // TestPipeline: without its step no rewrite is made, and off= with its name does the same, and nothing to functions
 // in which it is not made.
 func TestPipeline(t *testing.T) {
+	turns.Take(t)
 	gen.WithoutExecution(t)
 	goldens := gentest.Read(t, "")
 	slices.SortFunc(goldens, func(a, b *gentest.Golden) int { return cmp.Compare(len(a.Section("in.go")), len(b.Section("in.go"))) })

@@ -12,6 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
 	"github.com/asyncgen/asyncgen/device/sim"
+	"github.com/asyncgen/asyncgen/internal/turns"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -213,6 +214,7 @@ var afterStep = func() {}
 func TestLaterMemory(t *testing.T) {
 	for _, l := range memoryLoops {
 		t.Run(l.name, func(t *testing.T) {
+			turns.Take(t)
 			for _, limit := range []int{12 << 20, 40 << 20} {
 				scarce(t, limit, func(t *testing.T, on device.Device) {
 					w := tensor.On(on).Full(0.5, 1<<18)

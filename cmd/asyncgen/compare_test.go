@@ -9,12 +9,14 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen/compare"
 	"github.com/asyncgen/asyncgen/internal/trace/page"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 const programs = "../../testdata/programs/"
 
 // TestCompare runs the main job at a small size, and reads all forms of its output.
 func TestCompare(t *testing.T) {
+	turns.Take(t)
 	file := filepath.Join(t.TempDir(), "page.html")
 	args := []string{"-count", "1", "-html", file, programs + "metrics", "--", "-small"}
 	stdout, stderr, code := asyncgen(t, append([]string{"compare", "-json"}, args...)...)

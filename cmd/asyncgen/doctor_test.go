@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // Doctor has every backend, though this command has none, and says why there is no GPU where there is none.
@@ -54,6 +56,7 @@ var purego = regexp.MustCompile("(?m)^github.com/ebitengine/purego .*\n")
 
 // A user's module may know no checksums of what GPU backends import, and its folder can't be written to.
 func TestDoctorInAModuleThatIsReadOnly(t *testing.T) {
+	turns.Take(t)
 	t.Setenv("ASYNCGEN_OPENCL", "off")
 	t.Setenv("GOPROXY", "off") // it is all here
 	t.Setenv("GONOSUMDB", "*")

@@ -12,6 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/internal/sametemp"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // userModule makes a module with one file, and changes to its folder.
@@ -131,6 +132,7 @@ func TestGenerateTrouble(t *testing.T) {
 }
 
 func TestOverlaid(t *testing.T) {
+	turns.Take(t)
 	userModule(t, userSource)
 	if stdout, stderr, code := asyncgen(t, "run", "-modcacherw", "."); code != exitOK || stdout != "5\n" {
 		t.Errorf("run exits with %d:\n%s%s", code, stdout, stderr)

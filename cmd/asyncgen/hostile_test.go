@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/gen"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // Words after "--" reached the go command, which took -toolexec, the name of a program that it
@@ -62,6 +63,7 @@ func files(t *testing.T, dir string) string {
 
 // Generated files went to wherever a symbolic link led that stood for the folder of a package.
 func TestGenerateBehindLinks(t *testing.T) {
+	turns.Take(t)
 	userModule(t, userSource)
 	dir, err := os.Getwd()
 	if err != nil {
@@ -110,6 +112,7 @@ func TestGenerateBehindLinks(t *testing.T) {
 
 // A name of a file is no command to a terminal.
 func TestHostileNames(t *testing.T) {
+	turns.Take(t)
 	userModule(t, userSource)
 	name := "train\x1b[31m\u202e.go"
 	if err := os.Rename("main.go", name); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis"
 	"github.com/asyncgen/asyncgen/internal/sametemp"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // The test binary is the tool that go vet runs for the command under test.
@@ -289,6 +290,7 @@ func readText(t *testing.T, name string) string {
 
 // Rules without fixes made the tool fail that go fix runs.
 func TestVetFixRules(t *testing.T) {
+	turns.Take(t)
 	stubModule(t, map[string]string{"loop/loop.go": loopSource, "train/train.go": trainSource})
 	if message := oneLine(t, exitTrouble, "vet", "-fix", "-rules=AT001,AT007", "./..."); !strings.Contains(message, "-fix: AT001, AT007: there are no fixes; rules with fixes are AT002, AT006,") {
 		t.Errorf("vet -fix of rules without fixes says %q", message)
@@ -361,6 +363,7 @@ func TestVetPatch(t *testing.T) {
 
 // A baseline that was written for one package lost what it had for the others.
 func TestVetBaselineOfSome(t *testing.T) {
+	turns.Take(t)
 	stubModule(t, map[string]string{"loop/loop.go": loopSource, "train/train.go": trainSource})
 	for _, c := range []struct{ name, args, stderr string }{
 		{"all", "./...", "base.json lists 2 findings"},

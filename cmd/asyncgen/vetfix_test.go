@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // fixable has something for every rule with a fix, several of them in one loop.
@@ -89,6 +91,7 @@ func waits(x *tensor.Tensor) float64 {
 // The fixes of all rules together leave a program that compiles, prints the
 // same, waits for less, and has nothing more to fix.
 func TestFixesKeepOutput(t *testing.T) {
+	turns.Take(t)
 	userModule(t, fixable)
 	before := goRun(t)
 	stdout, stderr, code := asyncgen(t, "vet", "-fix", ".")

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/internal/sametemp"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // TestFixes applies the linter's fixes to a program of a user and runs it as it was and as it is
 // then: it prints the same and fails in the same way. What is fixed is formatted, compiles, and has
 // nothing left to fix.
 func TestFixes(t *testing.T) {
+	turns.Take(t)
 	temp := sametemp.Dir(t)
 	tool := buildTool(t)
 	dir := filepath.Join(temp, "fixes")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/internal/sametemp"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // TestRecipes does what testdata/recipes tells editors, hooks and workflows to do, in a module of a user.
@@ -21,10 +22,18 @@ func TestRecipes(t *testing.T) {
 		t.Skip("recipes are for bash: ", err)
 	}
 	dir := userModule(t)
-	t.Run("editor", func(t *testing.T) { testMatcher(t, dir) })
-	t.Run("workflow", func(t *testing.T) { testWorkflow(t, dir) })
-	t.Run("hook", func(t *testing.T) { testHook(t, dir) })
-	t.Run("page", func(t *testing.T) { testPage(t, dir) })
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, string)
+	}{{"editor", testMatcher}, {"workflow", testWorkflow}, {"hook", func(t *testing.T, dir string) {
+		testHook(t, dir)
+		testPage(t, dir) // in the repository with the hook
+	}}} {
+		t.Run(part.name, func(t *testing.T) {
+			turns.Take(t)
+			part.test(t, dir)
+		})
+	}
 }
 
 // testPage runs the commands of the linter's page, which has the tool in the path.

@@ -10,6 +10,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/internal/cl"
 	"github.com/asyncgen/asyncgen/device/opencl/clfault"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // failing returns calls whose n-th, from 1, fails; with 0 none does.
@@ -173,9 +174,11 @@ func testEachCallOf(program func(*testing.T, *Backend, error) error, t *testing.
 }
 
 func TestEachCallRunsOutOfMemory(t *testing.T) {
+	turns.Take(t)
 	testEachCall(t, cl.OutOfHostMemory, device.ErrOutOfMemory)
 }
 func TestEachCallLosesTheDevice(t *testing.T) {
+	turns.Take(t)
 	testEachCall(t, cl.DeviceNotAvailable, device.ErrLost)
 }
 

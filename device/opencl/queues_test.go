@@ -18,6 +18,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/ffi"
 	"github.com/asyncgen/asyncgen/device/kernel"
 	"github.com/asyncgen/asyncgen/device/opencl/clfault"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 var (
@@ -497,11 +498,13 @@ func TestHazards(t *testing.T) {
 
 // Like TestEachCallRunsOutOfMemory and TestEachCallLosesTheDevice, with commands in all queues.
 func TestEachCallOfManyQueuesRunsOutOfMemory(t *testing.T) {
+	turns.Take(t)
 	t.Setenv("ASYNCGEN_OPENCL_QUEUES", "3")
 	testEachCallWith(t, cl.OutOfHostMemory, device.ErrOutOfMemory, spread)
 }
 
 func TestEachCallOfManyQueuesLosesTheDevice(t *testing.T) {
+	turns.Take(t)
 	t.Setenv("ASYNCGEN_OPENCL_QUEUES", "3")
 	testEachCallWith(t, cl.DeviceNotAvailable, device.ErrLost, spread)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/asyncgen/asyncgen/device/internal/cl"
 	"github.com/asyncgen/asyncgen/device/internal/ffi"
 	"github.com/asyncgen/asyncgen/device/opencl/clfault"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 var (
@@ -252,14 +253,17 @@ func readProgram(t *testing.T, b *Backend, injected error) error {
 }
 
 func TestEachCallOfReadsRunsOutOfMemory(t *testing.T) {
+	turns.Take(t)
 	testEachCallOf(readProgram, t, cl.OutOfHostMemory, device.ErrOutOfMemory, func(b *Backend) *Backend { return b })
 }
 
 func TestEachCallOfReadsInManyQueuesRunsOutOfMemory(t *testing.T) {
+	turns.Take(t)
 	testEachCallOf(readProgram, t, cl.OutOfHostMemory, device.ErrOutOfMemory, func(b *Backend) *Backend { return spread(withPacking(b)) })
 }
 
 func TestEachCallOfReadsLosesTheDevice(t *testing.T) {
+	turns.Take(t)
 	testEachCallOf(readProgram, t, cl.DeviceNotAvailable, device.ErrLost, func(b *Backend) *Backend { return spread(withPacking(b)) })
 }
 

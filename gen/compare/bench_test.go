@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // library is a package with benchmarks, and a function that is rewritten.
@@ -60,6 +62,7 @@ func BenchmarkFails(b *testing.B) {
 
 // TestBench compares the benchmarks of a package that is no program.
 func TestBench(t *testing.T) {
+	turns.Take(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

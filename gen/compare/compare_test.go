@@ -12,6 +12,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/gen"
 	"github.com/asyncgen/asyncgen/internal/sametemp"
+	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
 // TestRun compares a real program, built twice. It has no loop, so that
@@ -44,6 +45,7 @@ func TestRun(t *testing.T) {
 
 // A program need not import the backend of the device that it is compared on.
 func TestRunImportsBackends(t *testing.T) {
+	turns.Take(t)
 	t.Setenv("ASYNCGEN_LIBOPENCL", filepath.Join(t.TempDir(), "none.so"))
 	_, err := Run(t.Context(), Config{Dir: "../..", Package: "./testdata/programs/graph", Args: []string{"-small"}, Devices: []string{"opencl:0"}, Count: 1})
 	if err == nil || !strings.HasPrefix(err.Error(), "ASYNCGEN_DEVICE: ") || !strings.Contains(err.Error(), "none.so") {
@@ -75,6 +77,7 @@ func moduleOf(t *testing.T, files map[string]string) (dir string) {
 
 // Nor need its module know of what the backend imports, and it stays as it is.
 func TestRunInAModuleWithoutBackends(t *testing.T) {
+	turns.Take(t)
 	t.Setenv("ASYNCGEN_LIBOPENCL", filepath.Join(t.TempDir(), "none.so"))
 	t.Setenv("GOPROXY", "off") // it is all here
 	t.Setenv("GONOSUMDB", "*")
@@ -141,6 +144,7 @@ func TestRunTrouble(t *testing.T) {
 
 // A program that calls the generated form itself was timed against itself.
 func TestRunOfGeneratedForms(t *testing.T) {
+	turns.Take(t)
 	dir := moduleOf(t, map[string]string{
 		"train.go": `package main
 

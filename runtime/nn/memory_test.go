@@ -6,6 +6,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/cpu"
+	"github.com/asyncgen/asyncgen/internal/turns"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -20,6 +21,7 @@ func TestLayersLeaveNothing(t *testing.T) {
 	asyncrt.WaitAll() // other tests have made operations fail
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	leavesNothing := func(t *testing.T, k kind, _ nn.Module, small *tensor.Tensor) {
+		turns.Take(t)
 		const samples = 256
 		b := cpu.New()
 		dev := device.Wrap("cpu", device.KindSimulated, b)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/turns"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -14,6 +15,7 @@ import (
 // Rates that have not been computed yet give the bits of those that the host sets, for every optimiser, and nothing
 // waits for them. One of them is 0, and one is set on one side of a choice. A gradient that is not finite is left out.
 func TestRatesOfTheDevice(t *testing.T) {
+	turns.Take(t)
 	f := load(t)
 	rates := []float64{0.03, 0.1 / 3, 0, 0.007}
 	for name, make := range trainings {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/devicetest"
+	"github.com/asyncgen/asyncgen/internal/turns"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -223,6 +224,9 @@ func TestGuard(t *testing.T) {
 		for _, name := range []string{"SGD", "SGD decay", "SGD momentum decay", "SGD Nesterov decay", "Adam decay", "AdamW options", "RMSProp all", "AdaDelta options", "groups", "EMA"} {
 			for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 				what := fmt.Sprintf("%s on %s with %v", name, d, bad)
+				if !turns.Has(t, what) {
+					continue
+				}
 				buffers := func(r training) (cells []tensor.Cell) {
 					for _, c := range r.opt.Cells() {
 						switch c.(type) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/devicetest"
+	"github.com/asyncgen/asyncgen/internal/turns"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -187,6 +188,7 @@ func run(f trajectories, on device.Device, dt tensor.DType, make maker, guard bo
 // steps; in float32 by less than 5e-6, some ten roundings of the greatest parameter, 3.6. All devices give the same
 // bits, and a guard that finds nothing changes none.
 func TestTrajectories(t *testing.T) {
+	turns.Take(t)
 	f := load(t)
 	if len(trainings) != len(f.Float64) {
 		t.Errorf("%d cases, and %d in the file", len(trainings), len(f.Float64))

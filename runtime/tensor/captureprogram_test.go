@@ -25,7 +25,7 @@ import (
 // have to be the same. Results are held to the end, or are dead at once.
 
 var (
-	captures     = flag.Int("captures", 30, "number of random programs with captures")
+	captures     = flag.Int("captures", 20, "number of random programs with captures")
 	captureFirst = flag.Uint64("captures-seed", 0, "seed of the first of them; 0: a random one")
 )
 

@@ -195,7 +195,7 @@ func TestFlatMemory(t *testing.T) {
 			return devicetest.Live(b, base)
 		}
 		begin := train(3, 0)
-		if end := train(300, begin); end > begin {
+		if end := train(100, begin); end > begin {
 			t.Errorf("%d bytes in use at the beginning, %d at the end", begin, end)
 		}
 		runtime.KeepAlive(w)

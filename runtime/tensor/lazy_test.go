@@ -296,7 +296,7 @@ func TestLazyHasTheBitsOfEager(t *testing.T) {
 	r := newRand(t)
 	var reached [len(lazyForms)]int
 	everywhere(t, func(t *testing.T, on device.Device) {
-		for range 150 {
+		for range 75 {
 			seed := r.Uint64()
 			p := newLazyProgram(rand.New(rand.NewPCG(seed, 0)))
 			want := p.run(on, false)

@@ -100,13 +100,13 @@ func inTurns(f any, window *int, turns []int) any {
 }
 `)
 	Write(t, filepath.Join(dir, "user_test.go"), test.Bytes())
-	// Vet would look through every package for facts, and judge only the file above. What runs for
-	// seconds is compiled in the quickest way.
-	RunTests(t, dir, "-vet=off", "-gcflags=example.com/user/...=-N -l")
+	// What runs for seconds is compiled in the quickest way.
+	RunTests(t, dir, "-gcflags=example.com/user/...=-N -l")
 }
 
-// RunTests builds the test binary of the module in dir, without what debuggers need, and runs it on every device.
-// The go command takes the module for one in testdata, wherever it is, and so has compiled before what has not changed.
+// RunTests runs the tests of the module in dir on every device. The go command takes the module for one in testdata,
+// wherever it is, and so knows what has not changed: that is not compiled again. If nothing has changed, the library
+// included, it has passed before and is not run again.
 func RunTests(t testing.TB, dir string, flags ...string) {
 	t.Helper()
 	home := filepath.Join(Root(t), "gen", "internal", "gentest", "testdata")
@@ -122,26 +122,29 @@ func RunTests(t testing.TB, dir string, flags ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	temp := t.TempDir()
-	overlay, binary := filepath.Join(temp, "overlay.json"), filepath.Join(temp, "user.test")
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
 	text, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
 	if err != nil {
 		t.Fatal(err)
 	}
 	Write(t, overlay, text)
-	build := exec.Command("go", slices.Concat([]string{"test", "-c", "-ldflags=-s -w", "-overlay=" + overlay, "-o", binary}, flags, []string{"."})...)
-	build.Dir = home
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go test -c: %v\n%s", err, out)
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command("go", slices.Concat(args, []string{"-overlay=" + overlay}, flags, []string{"."})...)
+		cmd.Dir = home
+		return cmd
+	}
+	// Else both commands below would compile.
+	if out, err := command("list", "-export", "-test").CombinedOutput(); err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
 	}
 	var wg sync.WaitGroup
 	for _, device := range []string{"cpu", "sim:0"} {
 		wg.Go(func() {
-			run := exec.Command(binary)
-			run.Dir = dir
-			run.Env = slices.Concat(os.Environ(), []string{"ASYNCGEN_DEVICE=" + device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us"})
-			if out, err := run.CombinedOutput(); err != nil {
-				t.Errorf("on %s: %v\n%s", device, err, out)
+			// Vet would look through every package for facts, and judge only the test.
+			test := command("test", "-vet=off", "-ldflags=-s -w")
+			test.Env = slices.Concat(os.Environ(), []string{"ASYNCGEN_DEVICE=" + device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us"})
+			if out, err := test.CombinedOutput(); err != nil {
+				t.Errorf("on %s: go test: %v\n%s", device, err, out)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/asyncgen/asyncgen/device"
 )
 
-var bubbles = flag.Int("bubbles", 300, "number of random programs that run in a bubble of their own")
+var bubbles = flag.Int("bubbles", 150, "number of random programs that run in a bubble of their own")
 
 // In a bubble of testing/synctest the engine blocks only on channels. So synctest notices a program that
 // hangs as soon as everybody sleeps, and goroutines that are left at its end; and timers fire only when

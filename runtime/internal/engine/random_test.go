@@ -25,7 +25,7 @@ import (
 // their causes, and what is left when it has ended.
 
 var (
-	programs = flag.Int("programs", 1200, "number of random programs")
+	programs = flag.Int("programs", 600, "number of random programs")
 	seed     = flag.Uint64("seed", 0, "seed of the random programs; 0: from the clock")
 	hang     = flag.Duration("hang", time.Minute, "how long a random program may take")
 )

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	programs = flag.Int("programs", 60, "number of random programs")
+	programs = flag.Int("programs", 25, "number of random programs")
 	seed     = flag.Uint64("seed", 0, "seed of the random programs; 0: from the clock")
 	hang     = flag.Duration("hang", 5*time.Minute, "how long a random program may take")
 )

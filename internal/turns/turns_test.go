@@ -1,0 +1,36 @@
+package turns_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/asyncgen/asyncgen/internal/turns"
+)
+
+// In three turns, each case has one.
+func TestTurns(t *testing.T) {
+	const cases = 1000
+	times, seeds := make([]int, cases), make([]int, cases)
+	for _, turn := range []string{"1", "2", "3", "all"} {
+		t.Setenv("ASYNCGEN_TEST_TURN", turn)
+		n := 0
+		for i := range times {
+			if turns.Has(t, fmt.Sprint("case ", i)) {
+				times[i]++
+				n++
+			}
+		}
+		if turn != "all" && (n < cases/4 || n > cases/2) {
+			t.Errorf("turn %s has %d of %d cases", turn, n, cases)
+		}
+		from, to := turns.Seeds(t, cases)
+		for ; from < to; from++ {
+			seeds[from]++
+		}
+	}
+	for i := range times {
+		if times[i] != 2 || seeds[i] != 2 {
+			t.Fatalf("case %d has %d turns by its name and %d by its number, want 2: its own and all", i, times[i], seeds[i])
+		}
+	}
+}
