@@ -52,7 +52,7 @@ func ExampleDataParallel() {
 func simulated(n int) []device.Device {
 	devs := make([]device.Device, n)
 	for i := range devs {
-		devs[i] = device.Wrap(fmt.Sprintf("sim:%d", i), device.KindSimulated, sim.New(sim.Options{Queue: 64})) // of many
+		devs[i] = device.Wrap(fmt.Sprintf("sim:%d", i), device.KindSimulated, sim.New(sim.Options{Queue: 64}))
 	}
 	return devs
 }
