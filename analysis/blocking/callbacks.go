@@ -203,6 +203,12 @@ func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*type
 		tv := pkg.Info.Types[e.Fun]
 		id, _ := ast.Unparen(e.Fun).(*ast.Ident)
 		c := pkg.Calls[e]
+		known := true
+		if c != nil { // a function that is made of others, and calls them
+			for op := range c.Summary().Wraps.all() {
+				known = all(c.Operand(op)) && known
+			}
+		}
 		switch {
 		// A conversion, append, or a function of slices and maps: whatever it is given is in the
 		// result.
@@ -212,7 +218,6 @@ func flowInto(pkg *Package, e ast.Expr, leaf func(ast.Expr) bool, seen map[*type
 			return true // make, new
 		// A function of this package: whatever it returns.
 		case c != nil && c.Target != nil && c.Target.Sig.Results().Len() == 1:
-			known := true
 			for _, ret := range c.Target.Returns {
 				known = all(ret.Results) && known
 			}

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -477,7 +478,7 @@ func (pkg *Package) Mentions(e ast.Expr, v *types.Var) bool {
 // bounds that. For x && y to hold both must, so the rarer decides; for it not to hold one is enough, so
 // the more frequent decides. It is the other way round for ||.
 func classify(pkg *Package, e ast.Expr, holds bool, f *Func, l *Loop, depth int) Guard {
-	if depth > 8 {
+	if depth > 8 || l == nil && !holds && turnsOff(e) {
 		return Always
 	}
 	switch e := ast.Unparen(e).(type) {
@@ -1094,6 +1095,16 @@ func isFlag(info *types.Info, e ast.Expr) bool {
 	}
 	return false
 }
+
+// turnsOff recognises flags that turn something off, by their names. They aren't set as a rule.
+//
+//	if Disabled {
+//		return
+//	}
+func turnsOff(e ast.Expr) bool { return offName.MatchString(nameOf(e)) }
+
+// offName matches the names of such flags.
+var offName = regexp.MustCompile(`(?i)^(is)?_?(disabled?|off|paused|stopped|closed)$`)
 
 // isBool reports whether t is a boolean type.
 func isBool(t types.Type) bool {

@@ -2,6 +2,7 @@ package blocking
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +77,10 @@ type Summary struct {
 	//
 	//	add, value := smooth(0.9) // More[0] is about value
 	More []Summary
+	// Wraps are the operands, functions or lists of such, that the returned function calls whenever it is called.
+	//
+	//	func chain(hooks ...Hook) Hook { return func(e Event) { for _, h := range hooks { h(e) } } } // wraps operand 0
+	Wraps Operands
 	// Prints says which arguments the function prints as they are, as log.Printf does. It is nil for most functions.
 	Prints *Printer
 	// Builds reports whether each call builds or compiles a graph or plan, and BuiltOf from which operands.
@@ -164,6 +169,17 @@ func operands(i int) Operands { return 1 << (i + 1) }
 // Has reports whether operand i is in the set.
 func (s Operands) Has(i int) bool { return s&operands(i) != 0 }
 
+// all yields the operands in the set.
+func (s Operands) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := tensorapi.Recv; i < 31; i++ {
+			if s.Has(i) && !yield(i) {
+				return
+			}
+		}
+	}
+}
+
 // A Callback says when a function calls a function that it is given, and with what. Operand is the
 // operand with the function that is called.
 type Callback struct {
@@ -237,6 +253,7 @@ func agreement(fs []*Func) *Summary {
 		s.Makes = s.Makes && f.Summary.Makes
 		s.Compares &= f.Summary.Compares
 		s.Keeps &= f.Summary.Keeps
+		s.Wraps &= f.Summary.Wraps
 		s.Sums &= f.Summary.Sums
 		s.Hoards &= f.Summary.Hoards
 		s.Clocks &= f.Summary.Clocks
@@ -337,6 +354,7 @@ func (s *Summary) withFirst() *Summary {
 	}
 	t.Compares <<= 1
 	t.Keeps <<= 1
+	t.Wraps <<= 1
 	t.Sums <<= 1
 	t.Hoards <<= 1
 	t.BuiltOf <<= 1
@@ -357,7 +375,7 @@ func firstOf(list []Origin) []Origin {
 // isZero reports whether the summary says nothing. BuiltOf alone says nothing: it is about what is
 // built, if Builds holds.
 func (s *Summary) isZero() bool {
-	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && !s.Makes && s.Compares == 0 && s.Histories == nil && s.Keeps == 0 && s.Sums == 0 && s.Hoards == 0 && len(s.Calls) == 0 && s.Func == nil && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains && !s.Fits
+	return len(s.Waits) == 0 && len(s.Methods) == 0 && len(s.Barriers) == 0 && s.Results == nil && !s.Makes && s.Compares == 0 && s.Histories == nil && s.Keeps == 0 && s.Sums == 0 && s.Hoards == 0 && len(s.Calls) == 0 && s.Func == nil && s.Wraps == 0 && s.Prints == nil && !s.Builds && s.Clocks == 0 && !s.Timer && !s.Blocks && !s.Enqueues && !s.Mutates && !s.Steps && !s.Trains && !s.Fits
 }
 
 // equal reports whether two summaries say the same. String writes all that they say, so it is what is
@@ -438,7 +456,7 @@ func (s *Summary) String() string {
 	for _, kept := range []struct {
 		of   Operands
 		word string
-	}{{s.Compares, "compares"}, {s.Keeps, "keeps"}, {s.Sums, "sums"}, {s.Hoards, "hoards"}} {
+	}{{s.Compares, "compares"}, {s.Keeps, "keeps"}, {s.Sums, "sums"}, {s.Hoards, "hoards"}, {s.Wraps, "wraps"}} {
 		if kept.of != 0 {
 			words = append(words, kept.word+"("+Origin{From: kept.of}.String()+")")
 		}

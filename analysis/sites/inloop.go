@@ -57,6 +57,9 @@ func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocki
 			}
 		}
 	}
+	for t, args := range typesInLoops(pkg) {
+		found[t] |= args
+	}
 	// What others call, if it waits for one of the arguments, or for something that it isn't given.
 	again := func(g *blocking.Func, fact *InLoop) {
 		if slices.ContainsFunc(g.Summary.Waits, func(w blocking.Wait) bool { return w.Operand < 0 || fact.Args.Has(w.Operand) }) {
@@ -168,22 +171,15 @@ func passed(pkg *blocking.Package, e ast.Expr, c *blocking.Call, depth int, show
 }
 
 // isBusy reports whether c runs in each iteration of a loop that keeps the device busy, and is not as slow as the world
-// outside.
+// outside, or whether other packages call its function in each step.
 func isBusy(pkg *blocking.Package, c *blocking.Call) bool {
 	l := busyLoop(pkg, c)
-	return (isCalledAgain(pkg, c, false) || runsOften(pkg, nil, c, 0)) && (l == nil || !pkg.Any(l, IsOutside))
+	return (isCalledAgain(pkg, c, false) || runsOften(pkg, nil, c, 0) || announcesStep(pkg, c)) && (l == nil || !pkg.Any(l, IsOutside))
 }
 
 // onlyListens reports whether d calls a function that is told something, and returns no more than whether to go on. One
 // that returns a value is asked for it.
-func onlyListens(pkg *blocking.Package, d *blocking.Call) bool {
-	for v := range pkg.ResultsOf(d).Variables() {
-		if !syntax.IsError(v.Type()) && !types.Identical(v.Type(), types.Typ[types.Bool]) {
-			return false
-		}
-	}
-	return true
-}
+func onlyListens(pkg *blocking.Package, d *blocking.Call) bool { return onlyGoesOn(pkg.ResultsOf(d)) }
 
 // busyLoop returns the innermost loop around d that enqueues work, or nil.
 func busyLoop(pkg *blocking.Package, d *blocking.Call) *blocking.Loop {

@@ -24,8 +24,8 @@ import (
 //   - a function that takes a step of training and leaves the loop to its callers;
 //   - a function with a comment that says that it is called in each step;
 //   - a function that sets the rate of an optimiser by what it reads;
-//   - a method whose name says that it is called after each step, like OnStep, and a literal that becomes a hook with
-//     such a method, or is given to a function with such a name.
+//   - a method whose name says that it is called after each step, like OnStep, and a function that becomes a hook by
+//     such a name (hooks.go).
 
 // rareName matches the names of methods that are called now and then.
 var rareName = regexp.MustCompile(`(?i)epoch|valid|eval|final|summar|end|finish|flush|report|close|check|episode|round|done|stop|reset`)
@@ -47,8 +47,8 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 			}
 		}
 	}
-	for _, g := range loopedElsewhere(pass, pkg) {
-		if loops[g] == nil {
+	for _, g := range append(loopedElsewhere(pass, pkg), namedHooks(pkg)...) {
+		if loops[g] == nil && !isTest(pkg, g) {
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
 		}
 	}
@@ -60,7 +60,7 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 	}
 	for _, g := range pkg.Funcs {
 		switch {
-		case loops[g] == nil && (isHook(pkg, g) || setsRate(pkg, g) && (g.Lit != nil && g.Runs() == blocking.Detached || g.Lit == nil && !called[g])) && !isTest(pkg, g):
+		case loops[g] == nil && (isConvertedHook(pkg, g) || setsRate(pkg, g) && (g.Lit != nil && g.Runs() == blocking.Detached || g.Lit == nil && !called[g])) && !isTest(pkg, g):
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
 		case loops[g] != nil || called[g] || g.Lit != nil || g.Cyclic || !isOpen(g) || isTest(pkg, g):
 		case g.Sig.Recv() != nil && stepName.MatchString(g.Name), saysOften(g):
@@ -74,44 +74,6 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 		}
 	}
 	return loops
-}
-
-// hookName matches the names of methods by which a function that is made a hook is called in each step.
-var hookName = regexp.MustCompile(`(?i)^(on|after|post|end)?_?(train)?_?(step|batch|iteration)_?(end|done|finished)?$`)
-
-// isHook reports whether f is a literal that becomes a hook by a conversion: the type has a method with the parameters
-// of f, whose name says that it is called in each step.
-//
-//	hooks.Func(func(e hooks.Event) { lowest = min(lowest, e.Loss.Item()) })
-//
-// So is a literal that takes a tensor, and is given to a function with such a name:
-//
-//	fit.OnStep(func(step int, loss *tensor.Tensor) { lowest = min(lowest, loss.Item()) })
-func isHook(pkg *blocking.Package, f *blocking.Func) bool {
-	if f.Lit == nil {
-		return false
-	}
-	call, ok := f.Cur.Parent().Node().(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	if c := pkg.Calls[call]; c != nil && c.Callee != nil && c.API.Kind == tensorapi.Unknown && call.Fun != ast.Expr(f.Lit) {
-		return stepName.MatchString(c.Callee.Name()) && f.Sig.Results().Len() == 0 &&
-			slices.ContainsFunc(slices.Collect(f.Sig.Params().Variables()), func(v *types.Var) bool { return pkg.HoldsTensors(v.Type()) })
-	}
-	if !pkg.Info.Types[call.Fun].IsType() {
-		return false
-	}
-	named, ok := types.Unalias(pkg.Info.TypeOf(call.Fun)).(*types.Named)
-	if !ok || f.Sig.Results().Len() > 0 {
-		return false
-	}
-	for m := range named.Methods() {
-		if hookName.MatchString(m.Name()) && types.Identical(m.Signature().Params(), f.Sig.Params()) {
-			return true
-		}
-	}
-	return false
 }
 
 // isOpen reports whether others may call f, a declared function, many times. Nobody calls main and

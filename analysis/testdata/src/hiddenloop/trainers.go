@@ -54,13 +54,16 @@ func hookedInto(t *trainers.Trainer, a *apps.App, l *curve, later chan *tensor.T
 	a.Losses(func(loss *tensor.Tensor) {
 		l.all = append(l.all, loss.Item()) // want `AT012`
 	})
+	t.Name("step", func(loss *tensor.Tensor) {
+		l.all = append(l.all, loss.Item()) // want `AT012`
+	})
 	// Called after each epoch, once, now and then, beside the loop, or at events that nobody knows.
 	a.Totals(func(loss *tensor.Tensor) { l.all = append(l.all, loss.Item()) })
 	t.Seldom(func(loss *tensor.Tensor) { l.all = append(l.all, loss.Item()) })
 	t.Last(func(loss *tensor.Tensor) { l.all = append(l.all, loss.Item()) })
 	t.Thin(func(loss *tensor.Tensor) { l.all = append(l.all, loss.Item()) })
 	t.Beside(func(loss *tensor.Tensor) { l.all = append(l.all, loss.Item()) })
-	t.Name("step", func(loss *tensor.Tensor) { l.all = append(l.all, loss.Item()) })
+	t.Name("begin", func(loss *tensor.Tensor) { l.all = append(l.all, loss.Item()) })
 }
 
 func optionsOf(opt *optim.Optimizer, l *curve) *trainers.Trainer {
