@@ -33,6 +33,14 @@ func (pkg *Package) carriesTensors(m *Loop) bool {
 	})
 }
 
+// changesElsewhere reports whether m calls a method of another package that computes, and sets tensors in what it
+// belongs to, as a step of a simulation does.
+func (pkg *Package) changesElsewhere(m *Loop) bool {
+	return pkg.Any(m, func(d *Call) bool {
+		return d.Target == nil && pkg.advances(d, m) && slices.Contains(d.sets().Types, nameOfType(pkg.Info.TypeOf(d.Operand(tensorapi.Recv)[0])))
+	})
+}
+
 // addsToItself reports whether what d adds to the tensor in v is computed from v, too: w = w.AddScaled(slope(w), -r).
 func addsToItself(pkg *Package, m *Loop, d Def, v *types.Var) bool {
 	return slices.ContainsFunc(pkg.Calls[syntax.AsCall(d.Value)].AllOperands(), func(e ast.Expr) bool {

@@ -2,7 +2,6 @@ package blocking
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -90,7 +89,7 @@ func goesOver(pkg *Package, d *Call, l *Loop) bool {
 	})
 }
 
-// IsBlock reports whether d, in l, calls a function of the package that does as many steps of a computation as l says,
+// IsBlock reports whether d, in l, calls a function that does as many steps of a computation as l says,
 // and l goes on until a value is small enough or the like, or says by a name that it does something every so many
 // steps, or by a number that they are many. It asks once for many steps.
 //
@@ -102,29 +101,47 @@ func goesOver(pkg *Package, d *Call, l *Loop) bool {
 //	}
 func (pkg *Package) IsBlock(d *Call, l *Loop) bool {
 	f := d.Target
-	if f == nil || d.Away || l.Stmt == nil || f.SCC == l.Func.SCC || pkg.StepsItself(l) {
+	if d.Away || l.Stmt == nil || f != nil && f.SCC == l.Func.SCC || pkg.StepsItself(l) {
 		return false
 	}
 	ends := pkg.EndsByValue(l)
-	return slices.ContainsFunc(f.Flow().Loops, func(m *Loop) bool {
-		var bound ast.Expr
-		switch s := m.Stmt.(type) {
-		case *ast.RangeStmt:
-			bound = s.X
-		case *ast.ForStmt:
-			if b, ok := s.Cond.(*ast.BinaryExpr); ok && b.Op == token.LSS {
-				bound = b.Y
+	if f == nil && d.Summary().Repeats == 0 {
+		return false
+	}
+	isCount := func(op int, mayLeave bool) bool {
+		return slices.ContainsFunc(d.Operand(op), func(e ast.Expr) bool {
+			n, ok := syntax.IntConst(pkg.Info, e)
+			return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e, l) && (ends && (!ok || n >= fewSteps) || n >= manySteps && !mayLeave || blockName.MatchString(nameOf(e)))
+		})
+	}
+	if f == nil {
+		for op := range d.Summary().Repeats.all() {
+			if isCount(op, false) {
+				return true
 			}
 		}
-		p := pkg.Params[pkg.Local(syntax.OrNil(bound))]
-		if p.Of != f || f.Flow().Conditions(m.Head) != nil || !pkg.Any(m, (*Call).Enqueues) || !pkg.carriesTensors(m) {
-			return false
-		}
-		return slices.ContainsFunc(d.Operand(p.Operand), func(e ast.Expr) bool {
-			n, ok := syntax.IntConst(pkg.Info, e)
-			return syntax.IsNumeric(pkg.Info.TypeOf(e)) && !pkg.Varies(e, l) && (ends && (!ok || n >= fewSteps) || n >= manySteps && !leavesEarly(m) || blockName.MatchString(nameOf(e)))
-		})
+		return false
+	}
+	return slices.ContainsFunc(f.Flow().Loops, func(m *Loop) bool {
+		op, ok := pkg.stepsBy(f, m)
+		return ok && isCount(op, leavesEarly(m))
 	})
+}
+
+// stepsBy returns the operand of f that says how many steps of a computation the loop m takes in each call.
+func (pkg *Package) stepsBy(f *Func, m *Loop) (operand int, ok bool) {
+	p := pkg.Params[pkg.Local(syntax.OrNil(boundOf(m)))]
+	return p.Operand, p.Of == f && f.Flow().Conditions(m.Head) == nil && pkg.Any(m, (*Call).Enqueues) && (pkg.carriesTensors(m) || pkg.changesElsewhere(m))
+}
+
+// repeated returns the operands of f that say how many steps f takes, if it takes all.
+func repeated(pkg *Package, f *Func) (all Operands) {
+	for _, m := range f.Flow().Loops {
+		if op, ok := pkg.stepsBy(f, m); ok && !leavesEarly(m) && f.Lit == nil {
+			all |= operands(op)
+		}
+	}
+	return all
 }
 
 // leavesEarly reports whether l may end before its statement says so, as a loop with a limit does.
@@ -162,7 +179,7 @@ func fitsApart(pkg *Package, d *Call, l *Loop) bool {
 // it reads, in each iteration or now and then, is small enough or the like. It may also take a fixed number of steps,
 // if its function says that it fits or solves something.
 func (pkg *Package) isFit(m *Loop) bool {
-	return !m.Small && m.Stmt != nil && !pkg.OverParts(m) && pkg.Any(m, (*Call).Enqueues) && pkg.carriesTensors(m) &&
+	return !m.Small && m.Stmt != nil && !pkg.OverParts(m) && pkg.Any(m, (*Call).Enqueues) && (pkg.carriesTensors(m) || pkg.changesElsewhere(m)) &&
 		(pkg.EndsByValue(m) || fitName.MatchString(m.Func.Outermost().Name) && !pkg.OverData(m, m.Func.WholeLoop()))
 }
 

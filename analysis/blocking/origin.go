@@ -527,6 +527,9 @@ func (pkg *Package) CalledFrom(l *Loop, f *Func) bool {
 	return pkg.Any(l, func(c *Call) bool { return c.Target != nil && leadsTo(pkg, c.Target, f) })
 }
 
+// LeadsTo reports whether f calls g, directly or through other functions of the package, or is g.
+func (f *Func) LeadsTo(g *Func) bool { return leadsTo(f.Package, f, g) }
+
 // leadsTo reports whether a call of from may call to, at whatever depth. The set of functions that from
 // leads to is computed once.
 func leadsTo(pkg *Package, from, to *Func) bool {

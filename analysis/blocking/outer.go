@@ -48,7 +48,7 @@ func (pkg *Package) IsOuter(l *Loop, c *Call) bool {
 			inner = append(slices.Clip(inner), f.WholeLoop())
 		}
 		for _, m := range inner {
-			if m != l && encloses(pkg, l, m, f) && !pkg.Contains(m, c.In, c.Expr.Pos()) && (isPass(pkg, m, l) || isChunk(pkg, m, l) || isIteration(pkg, m, l)) &&
+			if m != l && encloses(pkg, l, m, f) && !pkg.Contains(m, c.In, c.Expr.Pos()) && (isPass(pkg, m, l) || isChunk(pkg, m, l) || isIteration(pkg, m, l) || isOfEpoch(pkg, m, l)) &&
 				guardUnder(pkg, f.Flow().Conditions(m.Head), f, token.NoPos, l) != Rarely {
 				return true
 			}
@@ -194,15 +194,12 @@ func isIteration(pkg *Package, m, l *Loop) bool {
 	if m.Stmt == nil || l.Stmt == nil || pkg.StepsItself(l) || pkg.OverParts(m) || pkg.OverData(m, l) || !recurrent(pkg, m) {
 		return false
 	}
-	trips, bound := int64(ManyTrips), ast.Expr(nil)
+	trips, bound := int64(ManyTrips), boundOf(m)
 	switch s := m.Stmt.(type) {
 	case *ast.RangeStmt:
-		trips, bound = RangeTrips(pkg.Info, s.X), s.X
+		trips = RangeTrips(pkg.Info, s.X)
 	case *ast.ForStmt:
 		trips = ForTrips(pkg.Info, s)
-		if b, ok := s.Cond.(*ast.BinaryExpr); ok && b.Op == token.LSS {
-			bound = b.Y
-		}
 	}
 	names := iterationsName
 	if pkg.OverData(l, l.Func.WholeLoop()) {
@@ -212,6 +209,36 @@ func isIteration(pkg *Package, m, l *Loop) bool {
 		names = sweepsName
 	}
 	return bound != nil && syntax.IsNumeric(pkg.Info.TypeOf(bound)) && (trips < ManyTrips && trips >= fewSteps || names.MatchString(nameOf(bound)))
+}
+
+// isOfEpoch reports whether the loop m hands items to a function that nobody knows, and l is over epochs by the name of
+// their number. The function may train.
+//
+//	for range epochs {
+//		for _, i := range tensor.Permutation(n).Int64s() {
+//			visit(i)
+//		}
+//	}
+func isOfEpoch(pkg *Package, m, l *Loop) bool {
+	bound := boundOf(l)
+	return bound != nil && !pkg.StepsItself(l) && epochsName.MatchString(nameOf(bound)) && syntax.IsNumeric(pkg.Info.TypeOf(bound)) &&
+		pkg.Any(m, func(d *Call) bool { return d.Dynamic && !d.Away && d.API.Kind == tensorapi.Unknown && d.Target == nil })
+}
+
+// epochsName matches the names of numbers of epochs.
+var epochsName = regexp.MustCompile(`(?i)(^|[a-z_])epochs$`)
+
+// boundOf returns how often l runs, if its statement says so, or what it ranges over; or nil.
+func boundOf(l *Loop) ast.Expr {
+	switch s := l.Stmt.(type) {
+	case *ast.RangeStmt:
+		return s.X
+	case *ast.ForStmt:
+		if b, ok := s.Cond.(*ast.BinaryExpr); ok && b.Op == token.LSS {
+			return b.Y
+		}
+	}
+	return nil
 }
 
 // iterationsName matches the names of numbers of steps that an iterative method takes. The steps for each item of the

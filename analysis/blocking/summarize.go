@@ -70,6 +70,7 @@ func summary(pkg *Package, f *Func) Summary {
 	s.Histories = histories(pkg, f)
 	s.Keeps = pkg.keeps[f]
 	s.Wraps = wrapped(pkg, f)
+	s.Repeats = repeated(pkg, f)
 	if funcs := returnedFuncs(pkg, f); funcs != nil {
 		s.Func, s.More = &funcs[0], funcs[1:]
 	}

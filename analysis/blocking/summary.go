@@ -106,6 +106,10 @@ type Summary struct {
 	Steps   bool
 	// Trains reports whether the function trains in a loop of its own. A loop around a call is an outer, slow one then.
 	Trains bool
+	// Repeats are the operands that say how many steps of a computation the function takes, each from the one before.
+	//
+	//	func sample(x *tensor.Tensor, n int) *tensor.Tensor { for range n { x = next(x) }; return x } // repeats operand 1
+	Repeats Operands
 	// Fits reports whether the function computes in a loop, each iteration from the one before, and reads values to see
 	// how far it has got: an iterative solver, a fit. A loop around calls of it that don't depend on each other, as
 	// over numbers of clusters or folds, is a slow one, too.
@@ -264,6 +268,7 @@ func agreement(fs []*Func) *Summary {
 		s.Steps = s.Steps || f.Summary.Steps
 		s.Trains = s.Trains || f.Summary.Trains
 		s.Fits = s.Fits || f.Summary.Fits
+		s.Repeats &= f.Summary.Repeats
 	}
 	return &s
 }
@@ -355,6 +360,7 @@ func (s *Summary) withFirst() *Summary {
 	t.Compares <<= 1
 	t.Keeps <<= 1
 	t.Wraps <<= 1
+	t.Repeats <<= 1
 	t.Sums <<= 1
 	t.Hoards <<= 1
 	t.BuiltOf <<= 1
@@ -456,7 +462,7 @@ func (s *Summary) String() string {
 	for _, kept := range []struct {
 		of   Operands
 		word string
-	}{{s.Compares, "compares"}, {s.Keeps, "keeps"}, {s.Sums, "sums"}, {s.Hoards, "hoards"}, {s.Wraps, "wraps"}} {
+	}{{s.Compares, "compares"}, {s.Keeps, "keeps"}, {s.Sums, "sums"}, {s.Hoards, "hoards"}, {s.Wraps, "wraps"}, {s.Repeats, "repeats"}} {
 		if kept.of != 0 {
 			words = append(words, kept.word+"("+Origin{From: kept.of}.String()+")")
 		}

@@ -66,9 +66,9 @@
 // Silent: what AT001 is silent about; literals that are called once, on another goroutine, or by
 // functions that the linter knows nothing about; functions that another package asks for a number, calls
 // for one of several events by other names, or shows what its loop goes on from, like the frames of a
-// simulation. Methods of meters are silent, too, if they do something else when a value is the best,
-// return what they read, read before they lock a mutex, or have a name that speaks of epochs and
-// reports.
+// simulation; fields of a struct that is given to a function which calls them now and then. Methods of
+// meters are silent, too, if they do something else when a value is the best, return what they read,
+// read before they lock a mutex, or have a name that speaks of epochs and reports.
 //
 // Missed: iterators of a type that doesn't look like a function; functions that another package keeps in its own
 // before it calls them, unless these call them each time; functions of one package that a second one registers.

@@ -67,7 +67,8 @@
 //     such a pass, too. A loop over parameters, the steps of a sequence or the parts of a batch
 //     inside doesn't make a loop an outer one;
 //   - loops that repeat a method which changes its receiver many times, as restarts of a fit do, or
-//     call an unknown function that fits or trains, by its name; loops whose counter doubles;
+//     call an unknown function that fits or trains, by its name; loops over epochs, by the name of their number, that
+//     hand items to an unknown function; loops whose counter doubles;
 //   - loops over fits that don't depend on each other, as over sizes or folds. A fit is a function that
 //     computes in a loop, each iteration from the one before, until a value that it reads ends it, or for
 //     a number of iterations if it fits, solves or optimises something by its name;

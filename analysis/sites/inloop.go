@@ -23,6 +23,9 @@ import (
 type InLoop struct {
 	// Args are the arguments of these calls with tensors that may be unfinished.
 	Args blocking.Operands
+	// Seldom are the functions, by their full names, that call what is in the field no more than now and then. A struct
+	// that is given to one of these has it called so.
+	Seldom []string
 }
 
 // AFact marks InLoop as a fact of package analysis.
@@ -95,7 +98,7 @@ func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocki
 			}
 		case *types.Var:
 			for _, d := range pkg.Defs[o] {
-				if d.Kind == blocking.DefValue {
+				if d.Kind == blocking.DefValue && !isGivenTo(pkg, d.Value, fact.Seldom) {
 					given(d.Value, fact)
 				}
 			}
@@ -115,9 +118,63 @@ func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocki
 		}
 	}
 	for o, args := range found {
-		pass.ExportObjectFact(o, &InLoop{args})
+		pass.ExportObjectFact(o, &InLoop{args, callsSeldom(pkg, o)})
 	}
 	return list
+}
+
+// callsSeldom lists the exported functions of the package that call the function in the field o now and then, and
+// never in each iteration.
+func callsSeldom(pkg *blocking.Package, o types.Object) (names []string) {
+	if v, ok := o.(*types.Var); !ok || !v.IsField() {
+		return nil
+	}
+	var often, seldom []*blocking.Func
+	for _, f := range pkg.Funcs {
+		for _, d := range f.Calls {
+			switch v := pkg.Variable(d.Expr.Fun); {
+			case v == nil || v != o:
+			case isBusy(pkg, d):
+				often = append(often, f.Owner())
+			default:
+				seldom = append(seldom, f.Owner())
+			}
+		}
+	}
+	if len(seldom) == 0 {
+		return nil
+	}
+	for fn, f := range pkg.Decls {
+		if fn.Exported() && slices.ContainsFunc(seldom, f.LeadsTo) && !slices.ContainsFunc(often, f.LeadsTo) {
+			names = append(names, fn.FullName())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// isGivenTo reports whether e is in a struct that is an argument of a call of one of the functions with the given full
+// names.
+//
+//	fit.Sparsely(xs, fit.Options{Every: 20, Progress: func(loss *tensor.Tensor) { fmt.Println(loss) }})
+func isGivenTo(pkg *blocking.Package, e ast.Expr, names []string) bool {
+	cur, ok := pkg.Root.FindNode(e)
+	if !ok || len(names) == 0 {
+		return false
+	}
+	for up := range cur.Enclosing() {
+		switch n := up.Node().(type) {
+		case *ast.CallExpr:
+			c := pkg.Calls[n]
+			return c != nil && c.Callee != nil && slices.Contains(names, c.Callee.Origin().FullName())
+		case *ast.CompositeLit, *ast.KeyValueExpr, *ast.UnaryExpr, *ast.ParenExpr:
+		default:
+			if up != cur {
+				return false
+			}
+		}
+	}
+	return false
 }
 
 // isRare reports whether o has a name that speaks of epochs and the like: a method, a field, a type, or the function of

@@ -2,6 +2,7 @@ package hiddenloop
 
 import (
 	"apps"
+	"solvers"
 	"trainers"
 
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -143,3 +144,16 @@ func swept(l *curve) *trainers.Sweep {
 func once(loss *tensor.Tensor) { println(loss.Item()) }
 
 func given(xs []*tensor.Tensor) { trainers.Each(xs, once) }
+
+// Options of another package, whose functions call what is in them in each step, or now and then.
+func solved(x *tensor.Tensor, l *curve) {
+	solvers.Track(x, 100, solvers.Options{Progress: func(i int, x *tensor.Tensor) {
+		l.all = append(l.all, x.Item()) // want `AT012`
+	}})
+	solvers.TrackSome(x, 100, solvers.Options{Every: 20, Progress: func(i int, x *tensor.Tensor) {
+		l.all = append(l.all, x.Item())
+	}})
+	solvers.TrackBoth(x, 100, solvers.Options{Every: 20, Progress: func(i int, x *tensor.Tensor) {
+		l.all = append(l.all, x.Item()) // want `AT012`
+	}})
+}
