@@ -268,8 +268,8 @@ func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[
 }
 
 // FuncsIn lists the functions of this package that e may stand for, or hold as elements, and what other packages may
-// set to have theirs there: exported fields, parameters of exported functions, and named types of functions with
-// methods. A parameter that its function calls itself is left out, as the summary has that.
+// set to have theirs there: exported fields and variables, parameters of exported functions, and named types of
+// functions with methods. A parameter that its function calls itself is left out, as the summary has that.
 //
 //	func (t *Trainer) Hook(f func(loss *tensor.Tensor)) { t.hooks = append(t.hooks, f) }
 //	for _, h := range t.hooks {
@@ -277,6 +277,9 @@ func flowIntoVar(pkg *Package, v *types.Var, leaf func(ast.Expr) bool, seen map[
 //	}
 func (pkg *Package) FuncsIn(e ast.Expr) (funcs []*Func, open []types.Object) {
 	flow(pkg, e, func(e ast.Expr) bool {
+		if v := pkg.Variable(e); v != nil && v.Parent() == pkg.Pass.Pkg.Scope() && v.Exported() {
+			open = append(open, v) // other packages may set it, whatever this one has set it to
+		}
 		if v := pkg.FuncValue(e, 0); v.Fn != nil {
 			funcs = append(funcs, v.Fn)
 			return true

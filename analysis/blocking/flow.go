@@ -246,6 +246,7 @@ type Repeated uint8
 // The reasons why a function is repeated.
 const (
 	Chosen       Repeated = iota + 1 // a loop calls it through a variable or an interface
+	Measuring                        // the same, and the loop only adds up what it returns
 	Accumulating                     // it adds to a field
 	Stepping                         // it takes a step of training
 	Layered                          // it computes a layer of a model

@@ -87,7 +87,7 @@ func directlySets(pkg *Package, f *Func) (names []string) {
 		n := cur.Node().(*ast.AssignStmt)
 		for i, lhs := range n.Lhs {
 			field, of := fieldSet(pkg, lhs), pkg.FuncAt(cur)
-			if field == nil || of == nil || !pkg.HoldsTensors(pkg.Info.TypeOf(field)) {
+			if field == nil || of == nil || !pkg.HoldsTensors(pkg.Info.TypeOf(field)) && !isOpen(pkg.Info.TypeOf(field)) {
 				continue
 			}
 			d := valueOf(n.Rhs, i)

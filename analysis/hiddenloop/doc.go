@@ -29,9 +29,10 @@
 //     the finding is at the read. So it is where the loop's function is given the function by its
 //     callers, who may give it others.
 //   - Another package calls them in its loop: as a method of an interface, or as a function that it was given by an
-//     option, a method like Hook, or an exported field, or as a value of a type of functions that its loop calls. That
+//     option, a method like Hook, or an exported field or variable, or as a value of a type of functions that its loop calls. That
 //     package has no finding, as its loop is right for functions that don't wait. A function counts that others are
 //     made of, as by Chain; not one that the other calls now and then, or with what it was given before.
+//     So does one that returns a number, if the loop only adds up what it gets, as of a metric.
 //   - The name of a method says that it is called after each step or batch, like OnStep. The same holds for a function
 //     literal that is converted to a type with such a method, and for a function with a tensor as its parameter that is
 //     given to a function with such a name, or registered for an event with such a name: On("step", f). An exported
@@ -64,11 +65,12 @@
 //	}
 //
 // Silent: what AT001 is silent about; literals that are called once, on another goroutine, or by
-// functions that the linter knows nothing about; functions that another package asks for a number, calls
-// for one of several events by other names, or shows what its loop goes on from, like the frames of a
-// simulation; fields of a struct that is given to a function which calls them now and then. Methods of
-// meters are silent, too, if they do something else when a value is the best, return what they read,
-// read before they lock a mutex, or have a name that speaks of epochs and reports.
+// functions that the linter knows nothing about; functions that another package asks for a number that
+// it looks at, calls for one of several events by other names, or shows what its loop goes on from,
+// like the frames of a simulation; fields of a struct that is given to a function which calls them now
+// and then. Methods of meters are silent, too, if they do something else when a value is the best,
+// return what they read, read before they lock a mutex, or have a name that speaks of epochs and
+// reports.
 //
 // Missed: iterators of a type that doesn't look like a function; functions that another package keeps in its own
 // before it calls them, unless these call them each time; functions of one package that a second one registers.

@@ -127,8 +127,8 @@ func announcesStep(pkg *blocking.Package, c *blocking.Call) bool {
 //	for _, h := range t.hooks {
 //		h(step, loss)
 //	}
-func typesInLoops(pkg *blocking.Package) map[types.Object]blocking.Operands {
-	found := make(map[types.Object]blocking.Operands)
+func typesInLoops(pkg *blocking.Package) map[types.Object]InLoop {
+	found := make(map[types.Object]InLoop)
 	seldom := make(map[types.Object]bool)
 	for _, f := range pkg.Funcs {
 		for _, d := range f.Calls {
@@ -136,10 +136,11 @@ func typesInLoops(pkg *blocking.Package) map[types.Object]blocking.Operands {
 			if !ok || !d.Dynamic || d.Callee != nil || d.API.Kind != tensorapi.Unknown || named.Obj().Pkg() != pkg.Pass.Pkg || !ast.IsExported(named.Obj().Name()) {
 				continue
 			}
+			gathers := onlyGathers(pkg, d)
 			switch p := pkg.Params[pkg.Local(d.Expr.Fun)]; {
 			case f.Lit != nil && p.Of != nil && p.Of != f: // a function that is made of others
-			case !d.Away && onlyListens(pkg, d) && isBusy(pkg, d) && !isRare(pkg, named.Obj()):
-				found[named.Obj()] |= unfinished(pkg, d)
+			case !d.Away && (gathers || onlyListens(pkg, d)) && isBusy(pkg, d) && !isRare(pkg, named.Obj()):
+				found[named.Obj()] = found[named.Obj()].with(InLoop{Args: unfinished(pkg, d), Gathers: gathers})
 			default:
 				seldom[named.Obj()] = true
 			}

@@ -23,6 +23,9 @@ import (
 type InLoop struct {
 	// Args are the arguments of these calls with tensors that may be unfinished.
 	Args blocking.Operands
+	// Gathers reports whether a loop adds up or keeps the numbers that it gets from these calls, and looks at none of
+	// them. It would do as well with tensors.
+	Gathers bool
 	// Seldom are the functions, by their full names, that call what is in the field no more than now and then. A struct
 	// that is given to one of these has it called so.
 	Seldom []string
@@ -31,26 +34,27 @@ type InLoop struct {
 // AFact marks InLoop as a fact of package analysis.
 func (*InLoop) AFact() {}
 
-// loopedElsewhere lists the waiting functions of this package that loops of other packages call. It also exports the
+// loopedElsewhere returns the waiting functions of this package that loops of other packages call. It also exports the
 // facts about this package: what its own loops call, and what it hands on to other packages with such loops.
-func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocking.Func) {
-	found := make(map[types.Object]blocking.Operands)
+func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Func]blocking.Repeated {
+	found := make(map[types.Object]InLoop)
 	// What this package calls.
 	for _, f := range pkg.Funcs {
 		for _, d := range f.Calls {
-			if !d.Dynamic || d.Away || d.API.Kind != tensorapi.Unknown {
+			if !d.Dynamic && !callsVariable(pkg, d) || d.Away || d.API.Kind != tensorapi.Unknown {
 				continue
 			}
+			gathers := onlyGathers(pkg, d)
 			add := func(list ...types.Object) {
 				for _, o := range list {
 					if !isRare(pkg, o) {
-						found[o] |= unfinished(pkg, d)
+						found[o] = found[o].with(InLoop{Args: unfinished(pkg, d), Gathers: gathers})
 					}
 				}
 			}
 			if d.Callee != nil && d.Callee.Pkg() == pkg.Pass.Pkg && isBusy(pkg, d) {
 				add(d.Callee.Origin())
-			} else if d.Callee == nil && onlyListens(pkg, d) {
+			} else if d.Callee == nil && (gathers || onlyListens(pkg, d)) {
 				passed(pkg, d.Expr.Fun, d, 0, func(e ast.Expr, at *blocking.Call) {
 					if isBusy(pkg, at) {
 						_, open := pkg.FuncsIn(e)
@@ -60,13 +64,19 @@ func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocki
 			}
 		}
 	}
-	for t, args := range typesInLoops(pkg) {
-		found[t] |= args
+	for t, fact := range typesInLoops(pkg) {
+		found[t] = found[t].with(fact)
 	}
 	// What others call, if it waits for one of the arguments, or for something that it isn't given.
+	why := make(map[*blocking.Func]blocking.Repeated)
 	again := func(g *blocking.Func, fact *InLoop) {
-		if slices.ContainsFunc(g.Summary.Waits, func(w blocking.Wait) bool { return w.Operand < 0 || fact.Args.Has(w.Operand) }) {
-			list = append(list, g)
+		if !slices.ContainsFunc(g.Summary.Waits, func(w blocking.Wait) bool { return w.Operand < 0 || fact.Args.Has(w.Operand) }) {
+			return
+		}
+		if fact.Gathers {
+			why[g] = blocking.Measuring
+		} else if why[g] == 0 {
+			why[g] = blocking.Chosen
 		}
 	}
 	given := func(e ast.Expr, fact *InLoop) {
@@ -75,7 +85,7 @@ func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocki
 			again(g, fact)
 		}
 		for _, o := range open {
-			found[o] |= fact.Args
+			found[o] = found[o].with(*fact)
 		}
 	}
 	for _, of := range pass.AllObjectFacts() {
@@ -117,10 +127,22 @@ func loopedElsewhere(pass *analysis.Pass, pkg *blocking.Package) (list []*blocki
 			}
 		}
 	}
-	for o, args := range found {
-		pass.ExportObjectFact(o, &InLoop{args, callsSeldom(pkg, o)})
+	for o, fact := range found {
+		fact.Seldom = callsSeldom(pkg, o)
+		pass.ExportObjectFact(o, &fact)
 	}
-	return list
+	return why
+}
+
+// callsVariable reports whether d calls what is in a variable of the package that others may set.
+func callsVariable(pkg *blocking.Package, d *blocking.Call) bool {
+	v := pkg.Variable(d.Expr.Fun)
+	return v != nil && v.Parent() == pkg.Pass.Pkg.Scope() && v.Exported()
+}
+
+// with is the fact that both hold.
+func (x InLoop) with(y InLoop) InLoop {
+	return InLoop{Args: x.Args | y.Args, Gathers: x.Gathers || y.Gathers}
 }
 
 // callsSeldom lists the exported functions of the package that call the function in the field o now and then, and
@@ -237,6 +259,21 @@ func isBusy(pkg *blocking.Package, c *blocking.Call) bool {
 // onlyListens reports whether d calls a function that is told something, and returns no more than whether to go on. One
 // that returns a value is asked for it.
 func onlyListens(pkg *blocking.Package, d *blocking.Call) bool { return onlyGoesOn(pkg.ResultsOf(d)) }
+
+// onlyGathers reports whether the loop around d adds up or keeps the number that it gets from d, and does no more with
+// it.
+//
+//	for name, metric := range t.metrics {
+//		t.sums[name] += metric(pred, y)
+//	}
+func onlyGathers(pkg *blocking.Package, d *blocking.Call) bool {
+	l, results := busyLoop(pkg, d), pkg.ResultsOf(d)
+	if l == nil || results.Len() != 1 || !syntax.IsNumeric(results.At(0).Type()) {
+		return false
+	}
+	places := Uses(pkg, d, l)
+	return len(places) > 0 && !slices.ContainsFunc(places, func(p Place) bool { return p.Use != Kept })
+}
 
 // busyLoop returns the innermost loop around d that enqueues work, or nil.
 func busyLoop(pkg *blocking.Package, d *blocking.Call) *blocking.Loop {

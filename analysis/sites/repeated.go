@@ -47,7 +47,12 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 			}
 		}
 	}
-	for _, g := range append(loopedElsewhere(pass, pkg), namedHooks(pkg)...) {
+	for g, why := range loopedElsewhere(pass, pkg) {
+		if loops[g] == nil {
+			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: why}
+		}
+	}
+	for _, g := range namedHooks(pkg) {
 		if loops[g] == nil && !isTest(pkg, g) {
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Chosen}
 		}
@@ -281,7 +286,7 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 			compared = compared || !tallied && isCondition(p)
 		}
 		switch {
-		case l.Why == blocking.Layered && s.Uses != 0,
+		case l.Why == blocking.Layered && s.Uses != 0, l.Why == blocking.Measuring,
 			l.Why == blocking.Chosen && (!returned || saysOften(l.Func) || computesWith(pkg, l)),
 			l.Why == blocking.Accumulating && gathered && !compared && isOfParam(pkg, w.Operand, l.Func) && !l.Func.Contains(locksMutex),
 			l.Why == blocking.Stepping && !returned && (gathered && !compared || w.Kind == blocking.WaitPrint && isLog(pkg, c)),
@@ -298,7 +303,7 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 //	func (c *collapse) watch(r train.Report) { c.gaps = append(c.gaps, r.Gap()) } // Gap subtracts two losses
 func isOfCall(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait, l *blocking.Loop) bool {
 	if w.Operand == nil {
-		return l.Why == blocking.Chosen && (c.API.Kind == tensorapi.Save || c.API.Kind == tensorapi.Unknown && c.Summary().Enqueues)
+		return (l.Why == blocking.Chosen || l.Why == blocking.Measuring) && (c.API.Kind == tensorapi.Save || c.API.Kind == tensorapi.Unknown && c.Summary().Enqueues)
 	}
 	return pkg.Fresh(w.Operand, c.In, l) || isOfParam(pkg, w.Operand, l.Func)
 }

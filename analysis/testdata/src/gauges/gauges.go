@@ -224,3 +224,18 @@ func (s *Swimmer) Swim(x *tensor.Tensor) float64 { return x.MatMul(s.w).Mean().I
 type Diver struct{ Swimmer }
 
 func (d *Diver) Swim(x *tensor.Tensor) float64 { return float64(x.Dim(0)) }
+
+// A Registry keeps boxes by name, and prints what is in them.
+type Registry struct {
+	boxes map[string]*Box[*tensor.Tensor]
+}
+
+func (r *Registry) Box(name string) *Box[*tensor.Tensor] { return r.boxes[name] }
+
+func (r *Registry) String() string {
+	s := ""
+	for name, b := range r.boxes {
+		s += fmt.Sprint(name, b.Take())
+	}
+	return s
+}

@@ -157,3 +157,24 @@ func solved(x *tensor.Tensor, l *curve) {
 		l.all = append(l.all, x.Item()) // want `AT012`
 	}})
 }
+
+// Functions of which a loop of another package adds up what they return, or looks at it, and variables of functions.
+func accuracy(pred, y *tensor.Tensor) float64 {
+	return pred.Sub(y).Mean().Item() // want `AT012`
+}
+
+func recall(pred, y *tensor.Tensor) float64 {
+	return pred.Sub(y).Sum().Item()
+}
+
+func factor(pred, y *tensor.Tensor) float64 { return 3 }
+
+func measures(b *trainers.Bench, l *curve) {
+	b.Metric("accuracy", accuracy)
+	b.Metric("factor", factor)
+	b.Judge("recall", recall)
+	trainers.Announce = func(step int, loss *tensor.Tensor) {
+		l.all = append(l.all, loss.Item()) // want `AT012`
+	}
+	trainers.AnnounceAll = func(loss *tensor.Tensor) { l.all = append(l.all, loss.Item()) }
+}

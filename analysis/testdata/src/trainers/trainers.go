@@ -128,7 +128,9 @@ func (t *Trainer) Train(batches []*tensor.Tensor, epochs int) (rate float64) {
 			if i%100 == 0 {
 				t.Every(i, t.state.Loss)
 			}
-			rate += t.Rated(t.state.Loss)
+			if rate = t.Rated(t.state.Loss); rate > 9 {
+				return rate
+			}
 			if t.Until(t.state.Loss) {
 				return rate
 			}
@@ -252,4 +254,41 @@ func Each(xs []*tensor.Tensor, f func(loss *tensor.Tensor)) {
 	for _, x := range xs {
 		f(x.Mean())
 	}
+}
+
+// A Metric measures. Measure adds up what some measure, and looks at what others do.
+type Metric func(pred, y *tensor.Tensor) float64
+
+// Announce is called in each step of Measure, and AnnounceAll at its end.
+var (
+	Announce    = func(step int, loss *tensor.Tensor) {}
+	AnnounceAll = func(loss *tensor.Tensor) {}
+)
+
+// A Bench measures by name.
+type Bench struct {
+	metrics map[string]Metric
+	judges  map[string]func(pred, y *tensor.Tensor) float64
+	sums    map[string]float64
+}
+
+func (b *Bench) Metric(name string, m Metric)                              { b.metrics[name] = m }
+func (b *Bench) Judge(name string, f func(pred, y *tensor.Tensor) float64) { b.judges[name] = f }
+
+// Measure measures how good w is.
+func (b *Bench) Measure(xs []*tensor.Tensor, w *tensor.Tensor) int {
+	for i, x := range xs {
+		pred := x.MatMul(w)
+		for name, m := range b.metrics {
+			b.sums[name] += m(pred, x)
+		}
+		for _, f := range b.judges {
+			if f(pred, x) > 0.5 {
+				return i
+			}
+		}
+		Announce(i, pred)
+	}
+	AnnounceAll(w.Mean())
+	return len(xs)
 }
