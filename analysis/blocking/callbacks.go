@@ -303,6 +303,31 @@ func (pkg *Package) FuncsIn(e ast.Expr) (funcs []*Func, open []types.Object) {
 	return funcs, open
 }
 
+// OthersIn shows the functions of other packages that e may stand for, or hold as elements, each with what is known of
+// it.
+//
+//	t.Hook(plugins.Spike(3)) // what Spike returns
+func (pkg *Package) OthersIn(e ast.Expr, show func(e ast.Expr, s *Summary)) {
+	flow(pkg, e, func(e ast.Expr) bool {
+		v := pkg.FuncValue(e, 0)
+		if v.Fn == nil && (v.maker == nil || v.maker.Target == nil) && !v.Summary().isZero() {
+			show(e, v.Summary())
+		}
+		return v.Fn != nil
+	})
+}
+
+// MethodOf returns what is known of the method of t with the given name, if it is in another package; or nil.
+func (pkg *Package) MethodOf(t types.Type, name string) (*types.Func, *Summary) {
+	obj, _, _ := types.LookupFieldOrMethod(t, true, pkg.Pass.Pkg, name)
+	if fn, ok := obj.(*types.Func); ok && fn.Pkg() != pkg.Pass.Pkg {
+		if v := funcObject(pkg, fn, 0); v.sum != nil {
+			return fn, v.sum
+		}
+	}
+	return nil, nil
+}
+
 // together is the summary of a call that leads to each of several functions, one after the other: it
 // does what any of them does. Their results stay unknown.
 func together(funcs []FuncValue) *Summary {

@@ -73,7 +73,8 @@
 // reports.
 //
 // Missed: iterators of a type that doesn't look like a function; functions that another package keeps in its own
-// before it calls them, unless these call them each time; functions of one package that a second one registers.
+// before it calls them, unless these call them each time. What one package registers for another with a third one is
+// a finding of AT010.
 //
 // Fix: none. Where a value goes decides what is right.
 package hiddenloop

@@ -36,6 +36,8 @@
 // Functions that read operands of type any if these are tensors count where they are given some. So do
 // generic functions that read what a function among their operands returns: the finding is where they are
 // given one that returns tensors. It may be outside of all loops, if they call it in a loop of their own.
+// A function, or a value with a method, that the loop of another package calls in each iteration is reported
+// where it is registered there, if it is from a third package: trainer.Hook(plots.Live).
 // When the value decides what the loop does next, or the loop waits for input
 // anyway, the finding is of severity info. So it is in a loop that reads a file and writes one in each
 // iteration.

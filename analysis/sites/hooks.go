@@ -54,7 +54,7 @@ func namedHooks(pkg *blocking.Package) (list []*blocking.Func) {
 	}
 	for _, f := range pkg.Funcs {
 		for _, c := range f.Calls {
-			if c.API.Kind == tensorapi.Unknown && c.Callee != nil && (stepName.MatchString(c.Callee.Name()) || slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return isStepEvent(pkg, e) })) {
+			if registersSteps(pkg, c) {
 				for _, e := range c.Expr.Args {
 					add(e)
 				}
@@ -79,6 +79,12 @@ func namedHooks(pkg *blocking.Package) (list []*blocking.Func) {
 		}
 	}
 	return list
+}
+
+// registersSteps reports whether c registers functions to be called in each step, by its name or that of an event.
+func registersSteps(pkg *blocking.Package, c *blocking.Call) bool {
+	return c.API.Kind == tensorapi.Unknown && c.Callee != nil &&
+		(stepName.MatchString(c.Callee.Name()) || slices.ContainsFunc(c.Expr.Args, func(e ast.Expr) bool { return isStepEvent(pkg, e) }))
 }
 
 // isStepEvent reports whether e is a constant string that names what happens in each step: "step", "on_batch_end".

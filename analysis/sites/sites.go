@@ -71,6 +71,9 @@ func find(pass *analysis.Pass, pkg *blocking.Package) *result {
 				s = repeatedSite(pkg, c, l)
 			}
 			if s == nil {
+				s = registeredSite(pass, pkg, c)
+			}
+			if s == nil {
 				continue
 			}
 			if s.Kind == blocking.WaitCallee && c.Callee != nil {

@@ -127,3 +127,6 @@ func Run(opt *optim.Optimizer, w *tensor.Tensor, batches []*tensor.Tensor, callb
 	}
 	return nil
 }
+
+// Printed is a handler that prints.
+func Printed(e Event) { println(e.Loss.Item()) }
