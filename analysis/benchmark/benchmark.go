@@ -32,15 +32,18 @@ func check(p *lint.Pass) {
 			if l.Stops {
 				message = "b.Loop stops the clock before this work is finished; wait in each iteration, or loop over b.N and wait after the loop"
 			}
-			at := l.Op
+			// The finding is where the clock stops, or at the work if that is out of sight.
+			at, related := analysis.Range(l.Op), analysis.RelatedInformation{Pos: l.Stmt.Pos(), End: body(l.Stmt).Pos(), Message: "the loop"}
 			if l.Stop != nil {
 				at = l.Stop
+			} else if s, ok := l.Stmt.(*ast.ForStmt); ok && l.Stops {
+				at, related = s.Cond, analysis.RelatedInformation{Pos: l.Op.Pos(), End: l.Op.End(), Message: "this may be unfinished"}
 			}
 			p.Report(lint.Warning, analysis.Diagnostic{
 				Pos:            at.Pos(),
 				End:            at.End(),
 				Message:        message,
-				Related:        []analysis.RelatedInformation{{Pos: l.Stmt.Pos(), End: body(l.Stmt).Pos(), Message: "the loop"}},
+				Related:        []analysis.RelatedInformation{related},
 				SuggestedFixes: wait(p, l),
 			})
 		}

@@ -28,8 +28,8 @@ func BenchmarkClassic(tb *testing.B) {
 }
 
 func BenchmarkLoop(b *testing.B) {
-	for b.Loop() {
-		sink = x.MatMul(w) // want `b.Loop stops the clock before this work is finished; wait in each iteration, or loop over b.N and wait after the loop \[AT021\]`
+	for b.Loop() { // want `b.Loop stops the clock before this work is finished; wait in each iteration, or loop over b.N and wait after the loop \[AT021\]`
+		sink = x.MatMul(w)
 	}
 	asyncrt.WaitAll()
 }
@@ -58,8 +58,8 @@ func BenchmarkHidden(b *testing.B) {
 
 func BenchmarkNoFix(b *testing.B) {
 	defer asyncrt.WaitAll()
-	for b.Loop() {
-		sink = x.MatMul(w) // want `AT021`
+	for b.Loop() { // want `AT021`
+		sink = x.MatMul(w)
 		continue
 	}
 	func() {
@@ -119,8 +119,8 @@ func BenchmarkUnknown(b *testing.B) {
 	for b.Loop() {
 		x.Dim(0)
 	}
+	//asyncgen:ignore AT021 an example
 	for b.Loop() {
-		//asyncgen:ignore AT021 an example
 		sink = x.MatMul(w)
 	}
 }
