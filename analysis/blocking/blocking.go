@@ -39,8 +39,12 @@
 //	collect.go    finds the functions, calls and assignments of a package
 //	callbacks.go  what is known of functions in variables, fields and lists
 //	returned.go   what is known of functions that a function returns
+//	wrappers.go   which functions become part of another one
 //	flow.go       control-flow graphs, dominators and loops
 //	guard.go      how often the code under a condition runs
+//	conditions.go which conditions code is under
+//	classify.go   how often a condition holds
+//	rare.go       which comparisons hold now and then
 //	outer.go      which loops are over epochs or the like, as seen from a call in them
 //	elsewhere.go  which calls do what an inner loop would do
 //	overdata.go   which loops go over data, and which over parts of a model
