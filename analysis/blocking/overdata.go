@@ -97,7 +97,7 @@ func (pkg *Package) IsCell(t types.Type) bool {
 //	for loader.Next() {}
 //
 // Lists that m assigns are a state, and lists of tensors in a loop over tensors are weights. Neither
-// are data.
+// are data. Nor are metrics and the like, see isTold.
 func (pkg *Package) OverData(m, around *Loop) bool {
 	// The clauses come first. They say what the loop ranges over, or have a condition that fetches the next item.
 	var body ast.Node
@@ -109,7 +109,7 @@ func (pkg *Package) OverData(m, around *Loop) bool {
 		case *types.Chan:
 			return true
 		case *types.Slice, *types.Array, *types.Pointer, *types.Map, *types.Signature:
-			if elem := Iterated(t); pkg.IsData(elem) && !assignsIn(pkg, m, s.X) {
+			if elem := Iterated(t); pkg.IsData(elem) && !assignsIn(pkg, m, s.X) && !isTold(pkg, s, around) {
 				if IsTensor(elem) && (overTensors(pkg, around) || isOfParts(pkg, s.X, 0)) {
 					return false // the loop around it goes over the data, and this list is weights
 				}
@@ -305,4 +305,39 @@ func mapsTensors(sig *types.Signature) bool {
 		makes = makes || IsTensor(v.Type())
 	}
 	return takes && makes
+}
+
+// isTold reports whether a range only calls methods of the elements, and gives them tensors of the present iteration of
+// around: the elements are told of it, and are no data themselves.
+//
+//	for _, m := range metrics {
+//		m.Update(scores, b.Y)
+//	}
+func isTold(pkg *Package, s *ast.RangeStmt, around *Loop) bool {
+	id, ok := s.Value.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	elem := pkg.Info.ObjectOf(id)
+	receivers := make(map[*ast.Ident]bool)
+	told, others := false, false
+	ast.Inspect(s.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := ast.Unparen(sel.X).(*ast.Ident); ok && pkg.Info.Uses[x] == elem && pkg.Info.Selections[sel] != nil && pkg.Info.Selections[sel].Kind() == types.MethodVal {
+				receivers[x] = true
+				told = told || slices.ContainsFunc(n.Args, func(e ast.Expr) bool {
+					return pkg.HoldsTensors(pkg.Info.TypeOf(e)) && dependsOnIteration(pkg, e, around)
+				})
+			}
+		case *ast.Ident:
+			others = others || pkg.Info.Uses[n] == elem && !receivers[n]
+		}
+		return true
+	})
+	return told && !others
 }

@@ -28,6 +28,46 @@ func isDelayed(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking.
 	return isOld(pkg, c.In, e, c.Expr.Pos(), l, 0) && (keepsBusy(pkg, c, l) || isFarBehind(pkg, e, l, 0))
 }
 
+// isOfLastCall reports whether e is a field that the function around c, which is called in each step and given its
+// tensors, sets only after c: it was computed a step ago, and the device has had the work of this step since.
+//
+//	func (g *guard) AfterStep(s Step) {
+//		if g.last != nil && g.last.Item() > limit {
+//			g.alarm()
+//		}
+//		g.last = s.Loss
+//	}
+func isOfLastCall(pkg *blocking.Package, c *blocking.Call, e ast.Expr) bool {
+	field, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	if !ok || pkg.Local(field.X) == nil || pkg.Variable(field) == nil || !takesTensors(pkg, c.In) {
+		return false
+	}
+	later := false
+	for cur := range c.In.Cur.Preorder((*ast.AssignStmt)(nil)) {
+		for _, lhs := range cur.Node().(*ast.AssignStmt).Lhs {
+			set, ok := ast.Unparen(lhs).(*ast.SelectorExpr)
+			if !ok || pkg.Variable(set) != pkg.Variable(field) {
+				continue
+			}
+			if pkg.Local(set.X) != pkg.Local(field.X) || lhs.Pos() < c.Expr.Pos() {
+				return false
+			}
+			later = true
+		}
+	}
+	return later
+}
+
+// takesTensors reports whether a function has a parameter that holds tensors.
+func takesTensors(pkg *blocking.Package, f *blocking.Func) bool {
+	for v, p := range pkg.Params {
+		if p.Of == f && pkg.HoldsTensors(v.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
 // isFarBehind reports whether e is an element of a list that also holds the tensors of later iterations: ring[i%n],
 // losses[i-8]. The device has their work, even if this iteration has not enqueued any yet.
 func isFarBehind(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) bool {

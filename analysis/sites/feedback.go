@@ -59,7 +59,8 @@ func isFedBack(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) boo
 	default:
 		return false
 	}
-	return becomesTensor(pkg, map[types.Object]bool{v: true}, l) || isWhole(v.Type()) && isFed(pkg, e, l)
+	isNumber := isWhole(v.Type()) || isWhole(typeOf(pkg, nodeOf(p.Cur))) // maybe converted to one here
+	return becomesTensor(pkg, map[types.Object]bool{v: true}, l) || isNumber && feedsOn(pkg, e, l)
 }
 
 // isHeard reports whether the value at p, which is read from e, goes to a function that l's function is given, whose
@@ -79,13 +80,7 @@ func isHeard(pkg *blocking.Package, p Place, e ast.Expr, l *blocking.Loop) bool 
 	if listener == nil || pkg.Params[listener].Of == nil && !listener.IsField() || isYield(pkg, listener) {
 		return false
 	}
-	fed := false // e, or a variable that it is computed from
-	ast.Inspect(syntax.OrNil(e), func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		fed = fed || ok && blocking.IsTensor(typeOf(pkg, id)) && isFed(pkg, id, l)
-		return !fed
-	})
-	return fed && slices.ContainsFunc(Uses(pkg, pkg.Calls[call], l), func(p Place) bool { return p.Use == Decides })
+	return feedsOn(pkg, e, l) && slices.ContainsFunc(Uses(pkg, pkg.Calls[call], l), func(p Place) bool { return p.Use == Decides })
 }
 
 // isWhole reports whether t is an integer, or a list of integers.
@@ -95,6 +90,16 @@ func isWhole(t types.Type) bool {
 	}
 	basic, ok := t.Underlying().(*types.Basic)
 	return ok && basic.Info()&types.IsInteger != 0
+}
+
+// feedsOn is isFed for e, or for a variable that it is computed from.
+func feedsOn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop) (fed bool) {
+	ast.Inspect(syntax.OrNil(e), func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		fed = fed || ok && blocking.IsTensor(typeOf(pkg, id)) && isFed(pkg, id, l)
+		return !fed
+	})
+	return fed
 }
 
 // isFed reports whether l computes its next tensor from e, a variable, and doesn't train.

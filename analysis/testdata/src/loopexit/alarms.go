@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"batch"
+	"stepping"
 
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -61,3 +62,27 @@ func counted(from, x *tensor.Tensor) (n int64) {
 	}
 	return n
 }
+
+// What a hook asks about the step before has had a step's time. For what it asks about this step, it waits.
+type late struct{ last *tensor.Tensor }
+
+func (h *late) OnStep(step int, loss *tensor.Tensor) {
+	if h.last != nil && h.last.Item() > 1e9 {
+		panic("it explodes")
+	}
+	h.last = loss.MulScalar(2)
+}
+
+func (h *late) OnEpoch(int, *tensor.Tensor) {}
+
+type early struct{ limit float64 }
+
+func (h *early) OnStep(step int, loss *tensor.Tensor) {
+	if loss.Detach().Item() > h.limit { // want `value decides in loop`
+		panic("it explodes")
+	}
+}
+
+func (h *early) OnEpoch(int, *tensor.Tensor) {}
+
+var _ = []stepping.Hook{new(late), new(early)}

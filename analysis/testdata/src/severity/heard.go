@@ -96,3 +96,18 @@ func values(net nn.Module, x *tensor.Tensor) iter.Seq[float64] {
 		}
 	}
 }
+
+// A reader who gets each token as a number, which was read as another.
+func spoken(net nn.Module, x *tensor.Tensor, end int64) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		net := nn.Frozen(net)
+		for {
+			token := net.Forward(x).ArgMax(1)
+			id := token.MulScalar(1).Item()
+			if int64(id) == end || !yield(int64(id)) {
+				return
+			}
+			x = net.Forward(token)
+		}
+	}
+}
