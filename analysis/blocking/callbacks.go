@@ -136,12 +136,12 @@ func listOf(pkg *Package, e ast.Expr) ast.Expr {
 	return nil
 }
 
-// AppliesList reports whether l only goes through the list whose elements c calls. Lists of functions,
-// such as options and hooks, are short, so l is no loop to look at. A list of values with methods is
+// AppliesList reports whether l only goes through the list whose elements c calls, known or not. Lists of
+// functions, such as options and hooks, are short, so l is no loop to look at. A list of values with methods is
 // different if each of them waits: these are jobs, and there may be many.
 func (pkg *Package) AppliesList(c *Call, l *Loop) bool {
 	s, ok := l.Stmt.(*ast.RangeStmt)
-	if !ok || c.Each == nil {
+	if !ok || c.Each == nil && (!c.Dynamic || pkg.Local(c.Expr.Fun) == nil) {
 		return false
 	}
 	if c.Callee != nil && !slices.ContainsFunc(c.Each, func(v FuncValue) bool { return len(v.Summary().Waits) == 0 }) {

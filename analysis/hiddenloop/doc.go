@@ -32,7 +32,7 @@
 //     option, a method like Hook, or an exported field or variable, or as a value of a type of functions that its loop calls. That
 //     package has no finding, as its loop is right for functions that don't wait. A function counts that others are
 //     made of, as by Chain; not one that the other calls now and then, or with what it was given before.
-//     So does one that returns a number, if the loop only adds up what it gets, as of a metric.
+//     So does one that returns a tensor, or a number if the loop only adds up what it gets, as of a metric.
 //   - The name of a method says that it is called after each step or batch, like OnStep. The same holds for a function
 //     literal that is converted to a type with such a method, and for a function with a tensor as its parameter that is
 //     given to a function with such a name, or registered for an event with such a name: On("step", f). An exported

@@ -103,11 +103,16 @@ func isListener(pkg *blocking.Package, e ast.Expr) bool {
 // onlyGoesOn reports whether results say no more than whether to go on.
 func onlyGoesOn(results *types.Tuple) bool {
 	for v := range results.Variables() {
-		if !syntax.IsError(v.Type()) && !types.Identical(v.Type(), types.Typ[types.Bool]) {
+		if !saysGoOn(v.Type()) {
 			return false
 		}
 	}
 	return true
+}
+
+// saysGoOn reports whether a result of type t says whether to go on.
+func saysGoOn(t types.Type) bool {
+	return syntax.IsError(t) || types.Identical(t, types.Typ[types.Bool])
 }
 
 // announcesStep reports whether c is in an exported function whose name says that it is called in each step, to tell

@@ -256,9 +256,16 @@ func isBusy(pkg *blocking.Package, c *blocking.Call) bool {
 	return (isCalledAgain(pkg, c, false) || runsOften(pkg, nil, c, 0) || announcesStep(pkg, c)) && (l == nil || !pkg.Any(l, IsOutside))
 }
 
-// onlyListens reports whether d calls a function that is told something, and returns no more than whether to go on. One
-// that returns a value is asked for it.
-func onlyListens(pkg *blocking.Package, d *blocking.Call) bool { return onlyGoesOn(pkg.ResultsOf(d)) }
+// onlyListens reports whether d calls a function that is told something, and returns no more than whether to go on, or
+// tensors, for which it need not wait. One that returns another value is asked for it.
+func onlyListens(pkg *blocking.Package, d *blocking.Call) bool {
+	for v := range pkg.ResultsOf(d).Variables() {
+		if !saysGoOn(v.Type()) && !pkg.HoldsTensors(v.Type()) {
+			return false
+		}
+	}
+	return true
+}
 
 // onlyGathers reports whether the loop around d adds up or keeps the number that it gets from d, and does no more with
 // it.

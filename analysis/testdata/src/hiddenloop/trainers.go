@@ -178,3 +178,34 @@ func measures(b *trainers.Bench, l *curve) {
 	}
 	trainers.AnnounceAll = func(loss *tensor.Tensor) { l.all = append(l.all, loss.Item()) }
 }
+
+// Functions that return tensors need not wait for them.
+func logged(next trainers.Stage, l *curve) trainers.Stage {
+	return func(x *tensor.Tensor) *tensor.Tensor {
+		y := next(x)
+		l.all = append(l.all, y.Item()) // want `AT012`
+		return y
+	}
+}
+
+func loggedSometimes(next trainers.Stage, l *curve) trainers.Stage {
+	n := 0
+	return func(x *tensor.Tensor) *tensor.Tensor {
+		y := next(x)
+		if n++; n%100 == 0 {
+			l.all = append(l.all, y.Item())
+		}
+		return y
+	}
+}
+
+func piped(p *trainers.Pipe, l *curve) {
+	p.Then(func(x *tensor.Tensor) *tensor.Tensor {
+		l.all = append(l.all, x.Item()) // want `AT012`
+		return x
+	})
+	p.AtEnd(func(x *tensor.Tensor) *tensor.Tensor {
+		l.all = append(l.all, x.Item())
+		return x
+	})
+}

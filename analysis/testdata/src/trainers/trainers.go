@@ -292,3 +292,31 @@ func (b *Bench) Measure(xs []*tensor.Tensor, w *tensor.Tensor) int {
 	AnnounceAll(w.Mean())
 	return len(xs)
 }
+
+// A Stage changes a batch. Others make stages of stages.
+type Stage func(x *tensor.Tensor) *tensor.Tensor
+
+// A Pipe has stages, which it calls for each batch, and a last one for the end.
+type Pipe struct {
+	stages []Stage
+	steps  []func(x *tensor.Tensor) *tensor.Tensor
+	last   func(x *tensor.Tensor) *tensor.Tensor
+}
+
+func (p *Pipe) Then(f func(x *tensor.Tensor) *tensor.Tensor)  { p.steps = append(p.steps, f) }
+func (p *Pipe) AtEnd(f func(x *tensor.Tensor) *tensor.Tensor) { p.last = f }
+
+// Run sends batches through.
+func (p *Pipe) Run(xs []*tensor.Tensor, w *tensor.Tensor) (all []*tensor.Tensor) {
+	for _, x := range xs {
+		x = x.MatMul(w)
+		for _, f := range p.stages {
+			x = f(x)
+		}
+		for _, f := range p.steps {
+			x = f(x)
+		}
+		all = append(all, x)
+	}
+	return append(all, p.last(w.Mean()))
+}
