@@ -12,9 +12,9 @@ import "github.com/asyncgen/asyncgen/analysis/tensorapi"
 //		}
 //	}
 
-// wrapped returns the operands of f, functions or lists of such, that a function which f returns calls whenever it is
-// called, and with something that it was given then. One that it calls now and then, or with what it was given in an
-// earlier call, is not wrapped: it is thinned out, or delayed.
+// wrapped returns the operands of f that are wrapped: functions, or lists of functions. f returns a function that calls
+// them in each of its own calls, with an argument of that call. A function that is called now and then is not wrapped.
+// Nor is one that gets the argument of an earlier call.
 func wrapped(pkg *Package, f *Func) (all Operands) {
 	for _, ret := range f.Returns {
 		for _, e := range ret.Results {

@@ -28,11 +28,11 @@
 //     functions that it may lead to wait and others don't, the loop is right for the others, and
 //     the finding is at the read. So it is where the loop's function is given the function by its
 //     callers, who may give it others.
-//   - Another package calls them in its loop: as a method of an interface, or as a function that it was given by an
-//     option, a method like Hook, or an exported field or variable, or as a value of a type of functions that its loop calls. That
-//     package has no finding, as its loop is right for functions that don't wait. A function counts that others are
-//     made of, as by Chain; not one that the other calls now and then, or with what it was given before.
-//     So does one that returns a tensor, or a number if the loop only adds up what it gets, as of a metric.
+//   - Another package calls them in its loop: as a method of an interface, or as a function that it was given. It may
+//     have been given it by an option, by a method like Hook, or in an exported field or variable, or its loop calls
+//     all functions of a type. That package has no finding, as its loop is right for functions that don't wait. A
+//     function may also be a part of the one that is called, as by Chain, if that calls it in each step and with what
+//     it is given there. Functions may return tensors, or numbers that the loop only adds up, as metrics do.
 //   - The name of a method says that it is called after each step or batch, like OnStep. The same holds for a function
 //     literal that is converted to a type with such a method, and for a function with a tensor as its parameter that is
 //     given to a function with such a name, or registered for an event with such a name: On("step", f). An exported

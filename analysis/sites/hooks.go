@@ -14,8 +14,8 @@ import (
 
 // Functions that are called in each step by the name under which they are registered, wherever the loop is.
 
-// hookName matches the names of methods by which a function that is made a hook is called in each step, and those of
-// events.
+// hookName matches the names of methods that are called in each step, and the names of such events. A function that is
+// registered by such a name is a hook.
 var hookName = regexp.MustCompile(`(?i)^(on|after|post|end)?_?(train)?_?(step|batch|iteration)_?(end|done|finished)?$`)
 
 // isConvertedHook reports whether f is a literal that becomes a hook by a conversion: the type has a method with the

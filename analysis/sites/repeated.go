@@ -24,8 +24,8 @@ import (
 //   - a function that takes a step of training and leaves the loop to its callers;
 //   - a function with a comment that says that it is called in each step;
 //   - a function that sets the rate of an optimiser by what it reads;
-//   - a method whose name says that it is called after each step, like OnStep, and a function that becomes a hook by
-//     such a name (hooks.go).
+//   - a method whose name says that it is called after each step, like OnStep;
+//   - a function that is registered by such a name (hooks.go).
 
 // rareName matches the names of methods that are called now and then.
 var rareName = regexp.MustCompile(`(?i)epoch|valid|eval|final|summar|end|finish|flush|report|close|check|episode|round|done|stop|reset`)
