@@ -49,12 +49,3 @@ func Take(t testing.TB) {
 		t.Skip("it has not its turn: see ASYNCGEN_TEST_TURN in package internal/turns")
 	}
 }
-
-// Seeds returns which of n random cases, numbered from 0 on, are to run: from the first one to before the second.
-func Seeds(t testing.TB, n int) (from, to int) {
-	t.Helper()
-	if at := turn(t); at > 0 {
-		return (at - 1) * n / number, at * n / number
-	}
-	return 0, n
-}
