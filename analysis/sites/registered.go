@@ -70,8 +70,8 @@ func implementingSite(pass *analysis.Pass, pkg *blocking.Package, c *blocking.Ca
 	return nil
 }
 
-// waitingSite returns the site of c, which registers e, if e waits in each call: for what it computes, or for one of the
-// operands that may be unfinished, which the fact lists. If e does not wait, waitingSite returns s.
+// waitingSite returns the site of c, which registers e, if e waits in each call: for what it computes, or for one of
+// the operands that may be unfinished, which the fact lists. If e does not wait, waitingSite returns s.
 func waitingSite(c *blocking.Call, e ast.Expr, f *blocking.Summary, fact *InLoop, s *Site) *Site {
 	i := slices.IndexFunc(f.Waits, func(w blocking.Wait) bool {
 		return (w.Operand >= 0 && fact.Args.Has(w.Operand) || w.Operand == blocking.Own && f.Enqueues) && !w.InLoop && !w.Guarded
