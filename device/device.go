@@ -30,10 +30,9 @@ type Device struct{ d *state }
 
 type state struct {
 	name    string
-	index   int // among all opened devices
+	index   int // among all devices
 	kind    Kind
 	backend Backend
-	wrapped bool   // made by Wrap: Open does not know it
 	scope   *Scope // nil: none
 	base    *state // in a scope: the device without it
 
@@ -67,7 +66,8 @@ type Driver struct {
 var registry struct {
 	mu      sync.Mutex // guards all
 	drivers []Driver
-	opened  []*state
+	opened  []*state // by Open
+	made    int      // devices so far, those of Wrap among them
 	def     *state
 	onOpen  []func(name string, b Backend) (Backend, error)
 }
@@ -131,7 +131,7 @@ func openLocked(name string) (*state, error) {
 			full = fmt.Sprintf("%s:%d", driverName, i)
 		}
 		for _, d := range registry.opened {
-			if d.name == full && !d.wrapped {
+			if d.name == full {
 				return d, nil
 			}
 		}
@@ -144,7 +144,8 @@ func openLocked(name string) (*state, error) {
 		if err != nil {
 			return nil, fmt.Errorf("device: open %s: %w", full, err)
 		}
-		d := &state{name: full, index: len(registry.opened), kind: drv.Kind, backend: b}
+		d := &state{name: full, index: registry.made, kind: drv.Kind, backend: b}
+		registry.made++
 		registry.opened = append(registry.opened, d)
 		return d, nil
 	}
@@ -278,8 +279,8 @@ func findGPUs() (found []Device, why error) {
 func Wrap(name string, kind Kind, b Backend) Device {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	d := &state{name: name, index: len(registry.opened), kind: kind, backend: b, wrapped: true}
-	registry.opened = append(registry.opened, d)
+	d := &state{name: name, index: registry.made, kind: kind, backend: b}
+	registry.made++
 	return Device{d}
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/asyncgen/asyncgen/device/wire"
 	"github.com/asyncgen/asyncgen/device/wire/wiretest"
 	"github.com/asyncgen/asyncgen/internal/turns"
-	"github.com/asyncgen/asyncgen/runtime/internal/engine"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
@@ -22,6 +21,8 @@ import (
 // would not be in the order of one program.
 func onRanks(t *testing.T, n int, seed uint64, f func(job *wire.Job, own device.Device)) {
 	t.Helper()
+	e, done := ownEngine()
+	defer done()
 	w := wiretest.New(n)
 	if seed > 0 {
 		w.Shuffle(seed)
@@ -47,8 +48,8 @@ func onRanks(t *testing.T, n int, seed uint64, f func(job *wire.Job, own device.
 			f(job, owns[i])
 			for peer := range n {
 				if peer != i {
-					engine.Default().Synchronize(t.Context(), job.To(peer)) // what has failed, f has seen
-					engine.Default().Synchronize(t.Context(), job.From(peer))
+					e.Synchronize(t.Context(), job.To(peer)) // what has failed, f has seen
+					e.Synchronize(t.Context(), job.From(peer))
 				}
 			}
 			if err := job.Close(); err != nil {
@@ -174,6 +175,7 @@ func TestRanksDisagree(t *testing.T) {
 		w := wiretest.New(2)
 		var wg sync.WaitGroup
 		errs := make([]error, 2)
+		e, done := ownEngine()
 		for i := range 2 {
 			wg.Go(func() {
 				job, err := wire.NewJob(w.Rank(i), wire.Options{Program: "test"})
@@ -182,13 +184,14 @@ func TestRanksDisagree(t *testing.T) {
 					return
 				}
 				f(job).Wait()
-				engine.Default().Synchronize(t.Context(), job.To(1-i))
-				engine.Default().Synchronize(t.Context(), job.From(1-i))
+				e.Synchronize(t.Context(), job.To(1-i))
+				e.Synchronize(t.Context(), job.From(1-i))
 				job.Close()
 				errs[i] = job.Err()
 			})
 		}
 		wg.Wait()
+		done()
 		if err := errors.Join(errs...); !errors.Is(err, device.ErrLost) || name != "shape" && !strings.Contains(err.Error(), "do not do the same") {
 			t.Errorf("%s: %v", name, err)
 		}

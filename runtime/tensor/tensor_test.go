@@ -23,6 +23,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// ownEngine has everything run on a new engine until done is called. What an engine keeps for each device that it
+// has worked for goes with it.
+func ownEngine() (e *engine.Engine, done func()) {
+	e = engine.New(engine.Options{})
+	restore := tensor.SetEngine(e)
+	return e, func() {
+		restore()
+		e.Close() // what failed on it was expected, or the test has failed
+	}
+}
+
 // newRand returns a random number generator for one test, and logs how to get the same numbers again.
 func newRand(t *testing.T) *rand.Rand {
 	t.Helper()
