@@ -22,7 +22,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -88,7 +87,8 @@ func NewJob(t Transport, o Options) (*Job, error) {
 	if err != nil {
 		err = fmt.Errorf("wire: %w", err)
 		t.Fail(err)
-		return nil, errors.Join(err, t.Close())
+		t.Close() // its error is err
+		return nil, err
 	}
 	jobs.Add(1)
 	return j, nil

@@ -190,7 +190,7 @@ func (t *Transport) Fail(err error) {
 	t.w.deliver()
 }
 
-// Close implements wire.Transport.
+// Close implements wire.Transport. It returns the error of Fail, if there was one.
 func (t *Transport) Close() error {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
@@ -198,7 +198,7 @@ func (t *Transport) Close() error {
 		return errors.New("wiretest: closed twice")
 	}
 	t.closed = true
-	return nil
+	return t.failed
 }
 
 // deliver has all that can end come to its end, now or on the network's goroutine.
