@@ -75,7 +75,7 @@ const (
 // program that waits for something else is ended.
 const failGrace = 5 * time.Second
 
-var errClosed = errors.New("mpi: the transport is closed")
+var errClosed = errors.New("mpi: the transport is closed, as it is when the function of Run has returned")
 
 // Rank returns the number of this process among those of the job, from 0.
 func (t *Transport) Rank() int { return t.rank }

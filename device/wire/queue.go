@@ -85,11 +85,14 @@ func newQueue(j *Job, e end) *queue { return &queue{job: j, end: e, wake: make(c
 
 // Caps implements device.Backend.
 func (q *queue) Caps() device.Caps {
-	direction := "from"
+	return device.Caps{HostMemory: true, BatchInvariant: true, Description: "messages " + q.direction()}
+}
+
+func (q *queue) direction() string {
 	if q.isSend {
-		direction = "to"
+		return fmt.Sprintf("to rank %d", q.peer)
 	}
-	return device.Caps{HostMemory: true, BatchInvariant: true, Description: fmt.Sprintf("messages %s rank %d", direction, q.peer)}
+	return fmt.Sprintf("from rank %d", q.peer)
 }
 
 // Alloc implements device.Backend. Nobody needs much: messages are in memory of the host.
@@ -120,6 +123,15 @@ func (q *queue) Submit(cmds []device.Command) (device.Ticket, error) {
 			return 0, fmt.Errorf("wire: kernel %s: its operand is not host memory", cmds[i].Kernel.Name)
 		}
 	}
+	ticket, err := q.add(cmds)
+	if errors.Is(err, device.ErrClosed) && len(cmds) > 0 { // the other rank waits for them
+		q.job.fail(fmt.Errorf("rank %d has a message %s after Job.Close, before which asyncrt.WaitAll is to be called: %w", q.job.rank, q.direction(), device.ErrLost))
+	}
+	return ticket, err
+}
+
+// add adds messages to the queue.
+func (q *queue) add(cmds []device.Command) (device.Ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -303,7 +315,7 @@ func (q *queue) take(m *message) error {
 	what, state := binary.LittleEndian.Uint64(data[m.size:]), binary.LittleEndian.Uint64(data[m.size+8:])
 	switch {
 	case what != m.cmd.Imm[0] || state != isThere && state != isFailed:
-		return fmt.Errorf("rank %d sends something else than rank %d asks for, so they do not do the same: %w", q.peer, q.job.rank, device.ErrLost)
+		return fmt.Errorf("rank %d sends something else than rank %d asks for, so they do not do the same (batches, models or calls differ): %w", q.peer, q.job.rank, device.ErrLost)
 	case state == isFailed:
 		q.complete(m, fmt.Errorf("rank %d could not send it: an operation has failed there, or before", q.peer))
 		return nil

@@ -187,7 +187,8 @@ func (j *Job) fail(err error) {
 }
 
 // Close waits until all messages that were submitted have ended, on all ranks, and ends the job. It returns why
-// the job is lost, if it is. Messages that are submitted later fail with device.ErrClosed.
+// the job is lost, if it is. Messages that are submitted later fail with device.ErrClosed, and the job is lost, as other
+// ranks wait for them.
 //
 // Engines may have messages that they have not submitted: call asyncrt.WaitAll before.
 func (j *Job) Close() error {

@@ -118,6 +118,9 @@ func TestMessages(t *testing.T) {
 		if _, err := list[0].To(1).Backend().Submit([]device.Command{sending(numbers(1), 0, 1, 0)}); !errors.Is(err, device.ErrClosed) {
 			t.Errorf("Submit after Close: %v", err)
 		}
+		if err := list[0].Err(); !errors.Is(err, device.ErrLost) || !strings.Contains(err.Error(), "rank 0 has a message to rank 1 after Job.Close") {
+			t.Errorf("seed %d: rank 1 waits, and the job of rank 0 has error %v", seed, err)
+		}
 	}
 }
 
