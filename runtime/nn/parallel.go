@@ -78,9 +78,9 @@ const defaultShards = 8
 // batches. Weights, those that are drawn later too, and buffers are those of rank 0. Layers that draw, such as
 // [Dropout], draw on each rank what one rank alone would draw for its shards: a rank moves its generators on by what
 // the others draw. For that, shards of the same length draw the same number of elements, and the generators are the
-// default one and those among the cells of m. They have the same seeds and positions on all ranks. If a first Forward
-// or Loss draws more than weights, or another number than the one before, DataParallel computes it twice. Only the
-// bits of a model whose weights are drawn in a pass that also draws otherwise differ from those without a Job.
+// default one and those among the cells of m. They have the same seeds and positions on all ranks. If a Forward or Loss
+// draws weights, or another number than the one before, DataParallel computes it again. Only the bits of a model whose
+// weights are drawn in a pass that also draws otherwise differ from those without a Job.
 //
 // A rank that has other shards, devices or draws than the rest loses the job, with an error that says so.
 //

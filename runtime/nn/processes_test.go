@@ -105,7 +105,8 @@ func (s *sockets) Close() error {
 }
 
 // TestProcesses trains a model that draws its weights when it is first used, and draws in each step, in one process, in
-// two and in four. They end with the same losses, weights and position of the generator.
+// two and in four. They end with the same losses, weights and position of the generator. One layer draws its weights in
+// a later step. Without Dropout, all is the same as without a job.
 func TestProcesses(t *testing.T) {
 	if where := os.Getenv("NN_TEST_RANK"); where != "" {
 		fmt.Println("result:", beRank(where))
@@ -160,24 +161,52 @@ func beRank(where string) string {
 	if err != nil {
 		return err.Error()
 	}
-	tensor.Seed(4)
-	model := nn.Sequential(nn.Dense(300), nn.BatchNorm(), nn.ReLU(), nn.Dropout(0.3), nn.Dense(4))
-	par := nn.DataParallel(model, nn.Parallel{Devices: []device.Device{device.CPU()}, Job: job})
-	opt := optim.Adam(par.Params(), 0.01)
-	var losses []float64
-	for range 6 {
-		x, labels := tensor.Randn(32, 50), tensor.RandInt(0, 4, 32) // all ranks draw the same
-		from, to := rank*32/size, (rank+1)*32/size
-		loss := par.Loss(nn.CrossEntropy, x.Slice(0, from, to), labels.Slice(0, from, to))
-		opt.Minimize(loss)
-		losses = append(losses, loss.Item())
+	learn := func(job *wire.Job, dropout float64) string {
+		rank, size := 0, 1
+		if job != nil {
+			rank, size = job.Rank(), job.Size()
+		}
+		tensor.Seed(4)
+		extra := &late{Layer: nn.Dense(300)}
+		model := nn.Sequential(nn.Dense(300), nn.BatchNorm(), nn.ReLU(), nn.Dropout(dropout), extra, nn.Dense(4))
+		par := nn.DataParallel(model, nn.Parallel{Devices: []device.Device{device.CPU()}, Job: job})
+		opt := optim.Adam(par.Params(), 0.01)
+		var losses []float64
+		for step := range 6 {
+			extra.isUsed = step >= 3
+			x, labels := tensor.Randn(32, 50), tensor.RandInt(0, 4, 32) // all ranks draw the same
+			from, to := rank*32/size, (rank+1)*32/size
+			loss := par.Loss(nn.CrossEntropy, x.Slice(0, from, to), labels.Slice(0, from, to))
+			opt.Minimize(loss)
+			losses = append(losses, loss.Item())
+		}
+		var sums []float64
+		for _, c := range nn.Cells(model) {
+			sums = append(sums, c.Value().As(tensor.Float64).Square().Sum().Item())
+		}
+		return fmt.Sprint(losses, sums, tensor.Rand(1).Item())
 	}
-	var sums []float64
-	for _, c := range nn.Cells(model) {
-		sums = append(sums, c.Value().As(tensor.Float64).Square().Sum().Item())
-	}
+	drops, over := learn(job, 0.3), learn(job, 0)
 	if err := errors.Join(asyncrt.WaitAll(), job.Close()); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprint(losses, sums, tensor.Rand(1).Item())
+	if alone := learn(nil, 0); over != alone {
+		return fmt.Sprintf("over ranks %s, without a job %s", over, alone)
+	}
+	return drops + over
+}
+
+// late is a layer that is used from some step on, and draws its weights then.
+type late struct {
+	Layer  nn.Module
+	isUsed bool
+}
+
+func (l *late) Params() []*nn.Param { return nn.Params(l.Layer) }
+
+func (l *late) Forward(x *tensor.Tensor) *tensor.Tensor {
+	if !l.isUsed {
+		return x
+	}
+	return l.Layer.Forward(x)
 }

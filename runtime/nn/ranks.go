@@ -16,7 +16,6 @@ type others struct {
 	generators []*tensor.Generator // that layers may draw from
 	draws      map[int][]int64     // by samples of a rank, and by generator: how many elements a pass draws
 	isShared   []bool              // by parameter: its value is that of rank 0
-	hasDrawn   bool                // weights have been drawn, as far as a first pass draws them
 }
 
 // begin agrees with the other ranks on how to train.
@@ -47,36 +46,39 @@ func (r *Replicas) begin(how Parallel) {
 // shards. So a rank first moves them on by what the ranks before it draw. How much that is, it knows from an
 // earlier pass, since all ranks draw the same. If the pass draws something else, it is computed again, on all
 // ranks.
+//
+// A pass that draws weights, too, is computed again with those of rank 0, and shows what weights have drawn: all
+// ranks begin after that.
 func (r *Replicas) eachOver(name string, rows int, f func(m Module, dev device.Device, from, to int) *tensor.Tensor) []*tensor.Tensor {
 	if rows < r.shards {
 		wrong("DataParallel: "+name, "%d samples on a rank that computes %d shards, want one for each", rows, r.shards)
 	}
 	o := r.others
 	r.job.Agree(fmt.Sprintf("%s of %d samples", name, rows))
-	if !r.isWhole && !o.hasDrawn {
-		o.hasDrawn = true
-		undo := r.buffersNow()
-		tensor.Dead(r.pass(1, rows, f)...)
-		undo()
-		r.shareNew()
+	if o.draws[rows] == nil {
+		o.draws[rows] = make([]int64, len(o.generators))
 	}
+	var withWeights []int64 // what the pass before has drawn, if it has drawn weights
 	for {
-		if o.draws[rows] == nil {
-			o.draws[rows] = make([]int64, len(o.generators))
-		}
 		undo, start := r.buffersNow(), o.positions()
 		o.move(start, o.draws[rows], r.job.Rank())
-		from := o.positions()
-		results := r.pass(r.shards, rows, f)
-		drawn := o.positions()
-		for i := range drawn {
-			drawn[i] -= from[i]
+		results, drawn := r.pass(r.shards, rows, f), o.since(start, o.draws[rows], r.job.Rank())
+		again := false
+		switch {
+		case r.shareNew():
+			again, withWeights = true, drawn
+		case withWeights != nil:
+			for i := range start {
+				start[i] += withWeights[i] - drawn[i]
+			}
+			again, withWeights = slices.Max(drawn) > 0, nil
+			o.draws[rows] = drawn
+		default:
+			again = r.ranks > 1 && !slices.Equal(drawn, o.draws[rows])
+			o.draws[rows] = drawn
 		}
-		again := !slices.Equal(drawn, o.draws[rows]) && r.ranks > 1
-		o.draws[rows] = drawn
 		if !again {
 			o.move(start, drawn, r.ranks)
-			r.shareNew()
 			r.shareBuffers()
 			return results
 		}
@@ -112,6 +114,15 @@ func (o *others) positions() []int64 {
 	return at
 }
 
+// since returns how many elements have been drawn since the move.
+func (o *others) since(start, draws []int64, ranks int) []int64 {
+	drawn := o.positions()
+	for i := range drawn {
+		drawn[i] -= start[i] + int64(ranks)*draws[i]
+	}
+	return drawn
+}
+
 // move moves the generators to where they are when the given number of ranks have drawn so many elements each, from
 // start on.
 func (o *others) move(start, draws []int64, ranks int) {
@@ -136,18 +147,20 @@ func (r *Replicas) ofAllRanks(mine *tensor.Tensor) *tensor.Tensor {
 	return all
 }
 
-// shareNew gives all ranks the parameters of rank 0 that have got a value since the last time.
-func (r *Replicas) shareNew() {
-	some := false
+// shareNew gives all ranks the parameters of rank 0 that have got a value since the last time. It reports whether there
+// are some.
+func (r *Replicas) shareNew() (some bool) {
 	for j, p := range r.params[0] {
 		if p.IsSet() && !r.others.isShared[j] {
 			r.others.isShared[j], some = true, true
+			r.job.Agree(fmt.Sprint("parameter ", j))
 			r.share(p, func(e int) tensor.Cell { return r.params[e][j] })
 		}
 	}
 	if some {
 		r.grads.InStep()
 	}
+	return some
 }
 
 // shareAll gives all ranks all that rank 0 has.
