@@ -82,7 +82,8 @@ const defaultShards = 8
 // draws weights, or another number than the one before, DataParallel computes it again. Only the bits of a model whose
 // weights are drawn in a pass that also draws otherwise differ from those without a Job.
 //
-// A rank that has other shards, devices or draws than the rest loses the job, with an error that says so.
+// A rank that has other shards, devices, draws or gradients of other parameters than the rest loses the job, with an
+// error that says so.
 //
 // # Memory of several machines
 //

@@ -278,6 +278,23 @@ func TestRanksDiffer(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	// Ranks that use other layers, as large ones.
+	errs := make([]error, 2)
+	first, second := nn.Clone(trials0), nn.Clone(trials0)
+	onRanks(t, wiretest.New(2), 2, func(job *wire.Job, own device.Device) {
+		m := &one{Layers: []nn.Module{nn.Clone(first), nn.Clone(second)}, which: job.Rank()}
+		net := nn.DataParallel(m, nn.Parallel{Job: job, Devices: []device.Device{own}})
+		net.Loss(nn.MSELoss, tensor.Ones(8, 4).To(own), tensor.Ones(8, 3).To(own)).Backward()
+		for _, p := range net.Params() {
+			if p.HasGrad() {
+				p.Grad().Wait()
+			}
+		}
+		errs[job.Rank()] = job.Err()
+	})
+	if err := errors.Join(errs...); err == nil || !strings.Contains(err.Error(), "do not do the same") {
+		t.Errorf("gradients of other layers: %v", err)
+	}
 	onRanks(t, wiretest.New(1), 1, func(job *wire.Job, own device.Device) {
 		for want, f := range map[string]func(){
 			"nn: DataParallel: Loss: 7 samples on a rank that computes 8 shards, want one for each": func() {
@@ -295,6 +312,16 @@ func TestRanksDiffer(t *testing.T) {
 		}
 	})
 }
+
+// one is one of several layers.
+type one struct {
+	Layers []nn.Module
+	which  int
+}
+
+func (o *one) Params() []*nn.Param { return nn.Params(o) }
+
+func (o *one) Forward(x *tensor.Tensor) *tensor.Tensor { return o.Layers[o.which].Forward(x) }
 
 var trials0 = func() nn.Module {
 	m := nn.Dense(3)

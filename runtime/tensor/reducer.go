@@ -323,6 +323,9 @@ func (s *sweep) sendOpen() {
 
 // send begins the reduction of the gradients of some parameters.
 func (s *sweep) send(params []int) {
+	if s.r.job != nil {
+		s.r.job.Agree(fmt.Sprint("gradients ", params))
+	}
 	t := &transport{params: params}
 	for _, j := range params {
 		t.shapes = append(t.shapes, s.first(j).shape)
