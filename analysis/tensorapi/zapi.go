@@ -147,6 +147,7 @@ var api = []Func{
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Generator).Value", Value, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).Awaits", Pure, None, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).Clone", Value, Recv, Never, Alone, "", ""},
+	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).First", Meta, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).Frozen", Value, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).Grad", Value, Recv, Never, Alone, "", ""},
 	{"(*github.com/asyncgen/asyncgen/runtime/tensor.Param).HasGrad", Value, Recv, Never, Alone, "", ""},

@@ -193,8 +193,8 @@ func (r *Replicas) describe() string {
 // Buffers, such as running statistics, become what the first shard makes of them, in all replicas.
 // No shard sees what another one does to a buffer.
 //
-// Forward panics if parameters of one replica were set, by an optimiser or otherwise, and those of
-// another were not.
+// Forward panics if parameters of one replica were set, by an optimiser or otherwise, or their gradients by SetGrad, and
+// those of another were not.
 //
 //asyncgen:api op recv
 //go:noinline
@@ -290,7 +290,7 @@ func (r *Replicas) each(name string, x *tensor.Tensor, f func(m Module, dev devi
 		wrong("DataParallel: "+name, "the input has no axes, want one that numbers the samples")
 	}
 	if p, ok := r.grads.InStep(); !ok {
-		wrong("DataParallel: "+name, "parameter %d was set in some replicas only: give the Params of what DataParallel has returned to optimisers, or call Sync", p)
+		wrong("DataParallel: "+name, "parameter %d was set in some replicas only: give the Params of what DataParallel has returned to optimisers and what clips, or call Sync", p)
 	}
 	if r.job != nil {
 		return r.eachOver(name, x.Dim(0), f)
@@ -416,8 +416,8 @@ func (r *Replicas) Sync() {
 }
 
 // Params implements [Module]: it lists the parameters of all replicas, one replica after the other. An
-// optimiser needs all of them. For the norm of all gradients and the like, take the parameters of one
-// replica: gradients are the same in all.
+// optimiser and the functions that clip need all of them. For sums over all gradients and the like, take the parameters
+// of one replica: gradients are the same in all.
 //
 //asyncgen:api meta
 func (r *Replicas) Params() []*Param {

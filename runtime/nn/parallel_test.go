@@ -265,6 +265,12 @@ func TestDataParallelSnapshot(t *testing.T) {
 	if got, want := recovered(func() { step() }), "nn: DataParallel: Loss: parameter 0 was set in some replicas only"; !strings.HasPrefix(got, want) {
 		t.Errorf("without Sync: %q, want %q", got, want)
 	}
+	par.Sync()
+	step()
+	optim.ClipNorm(model.Params(), 1e-3) // of one replica
+	if got, want := recovered(func() { step() }), "nn: DataParallel: Loss: parameter 0 was set in some replicas only"; !strings.HasPrefix(got, want) {
+		t.Errorf("gradients of one replica are clipped: %q, want %q", got, want)
+	}
 }
 
 // recovered returns what f panics with, as a string.

@@ -18,12 +18,14 @@ import (
 // the norm is NaN, all gradients become NaN; see [Optimizer].Guard. ClipNorm panics with a [tensor.Mistake] if limit is
 // negative or NaN.
 //
+// Of the replicas of [nn.DataParallel], it is given the Params of all. Their gradients are the same, and count once.
+//
 //asyncgen:api mutate 0
 //go:noinline
 func ClipNorm(params []*nn.Param, limit float64) *tensor.Tensor {
 	mustLimit("ClipNorm", limit)
 	params = distinct("ClipNorm", params)
-	sum := sumOver(slices.Values(params), func(g *tensor.Tensor) *tensor.Tensor {
+	sum := sumOver(slices.Values(oneOfCopies(params)), func(g *tensor.Tensor) *tensor.Tensor {
 		if g.DType().IsStorage() { // squares are often out of its range
 			g = g.As(g.DType().Wide())
 			defer tensor.Dead(g)
@@ -39,6 +41,18 @@ func ClipNorm(params []*nn.Param, limit float64) *tensor.Tensor {
 	by.dead()
 	tensor.Dead(sum)
 	return norm
+}
+
+// oneOfCopies returns the first of each Param's copies in a list. See [tensor.Param.First].
+func oneOfCopies(params []*nn.Param) (list []*nn.Param) {
+	seen := make(map[*nn.Param]bool, len(params))
+	for _, p := range params {
+		if !seen[p.First()] {
+			list = append(list, p)
+		}
+		seen[p.First()] = true
+	}
+	return list
 }
 
 var (

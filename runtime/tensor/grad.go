@@ -16,9 +16,9 @@ type Param struct {
 	grad   *Tensor
 	frozen bool
 	awaits []int     // see Awaits
-	sets   uint64    // how often it was given a value
+	sets   uint64    // how often it was given a value, or a gradient by SetGrad
 	shard  tape.Leaf // instead of the Param, while a shard is computed, see Reducer; nil: none is
-	owned  *owned    // see Reducer.Own; nil: all ranks update the Param
+	owned  *owned    // what it has in common with its copies in a Reducer; nil: it is in none
 
 	hasGradElsewhere bool // the owner has got a gradient since the last ZeroGrad, and this rank has not
 }
@@ -172,6 +172,7 @@ func (p *Param) SetGrad(g *Tensor) {
 	old := p.grad
 	p.grad = g.eager()
 	p.grad.node = nil
+	p.sets++
 	old.letGo()
 }
 

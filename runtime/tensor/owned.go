@@ -29,6 +29,7 @@ func (o Owner) IsElsewhere() bool { return o.Job != nil && o.Rank != o.Job.Rank(
 
 // owned is what the copies of one parameter have in common.
 type owned struct {
+	first *Param   // of the copies
 	Owner          // Job is nil until there is one
 	r     *Reducer // nil: there will be none
 	param int
@@ -50,7 +51,7 @@ func (r *Reducer) Own(grads bool) {
 	r.owns, r.ownsGrads = make([]*owned, len(r.copies[0])), grads
 	r.load = make([]int, r.job.Size())
 	for j := range r.owns {
-		r.owns[j] = &owned{r: r, param: j}
+		r.owns[j] = &owned{first: r.copies[0][j], r: r, param: j}
 		for _, c := range r.copies {
 			c[j].owned = r.owns[j]
 		}
@@ -66,6 +67,17 @@ func (p *Param) Owner() Owner {
 		return Owner{}
 	}
 	return p.owned.Owner
+}
+
+// First returns the first one of the copies of the Param that a [Reducer] trains, or the Param if it is in none. Copies
+// have the same gradient after Backward: what adds up something of all gradients counts one of them.
+//
+//asyncgen:api meta
+func (p *Param) First() *Param {
+	if p.owned == nil {
+		return p
+	}
+	return p.owned.first
 }
 
 // HasGrad reports whether the Param has a gradient, here or where it is updated.

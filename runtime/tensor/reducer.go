@@ -72,8 +72,11 @@ func NewReducerOver(job *wire.Job, shards, bucket int, copies ...[]*Param) *Redu
 	r := &Reducer{job: job, copies: copies, shards: shards, bucket: bucket, seen: make([][]uint64, len(copies))}
 	for c := range copies {
 		r.seen[c] = make([]uint64, len(copies[c]))
-		for _, p := range copies[c] {
-			p.owned = nil
+	}
+	for j, first := range copies[0] {
+		o := &owned{first: first}
+		for _, c := range copies {
+			c[j].owned = o
 		}
 	}
 	r.InStep()
