@@ -52,6 +52,7 @@ func TestMachines(t *testing.T) {
 	t.Run("kill at messages", m.testKillAtMessages)
 	t.Run("stop", m.testStop)
 	t.Run("stuck", m.testStuck)
+	t.Run("differ", m.testDiffer)
 }
 
 // machines is the program and how to run it.
@@ -288,6 +289,16 @@ func (m *machines) testStop(t *testing.T) {
 	m.mustBeWhole(t, dir)
 }
 
+// testDiffer starts ranks with different arguments. Each says so once.
+func (m *machines) testDiffer(t *testing.T) {
+	r := m.startCommand(t, false, 1, []string{m.program, ":", "-n", "1", m.program, "-steps", "7"})
+	code := r.wait(t)
+	const want = "wire: rank 1 runs another program than rank 0: other arguments\n"
+	if told := strings.Count(r.stderr.String(), "mpi: rank "); code != 1 || told == 0 || strings.Count(r.stderr.String(), want) != told {
+		t.Errorf("exit code %d, printed\n%s%swant from each rank\n%s", code, &r.stdout, &r.stderr, want)
+	}
+}
+
 // testStuck stops a rank for good. The others notice, and the job ends.
 func (m *machines) testStuck(t *testing.T) {
 	dir := t.TempDir()
@@ -297,7 +308,7 @@ func (m *machines) testStuck(t *testing.T) {
 			syscall.Kill(pids[len(pids)-1], syscall.SIGSTOP)
 		}
 	})
-	if code := r.wait(t); code == 0 || !strings.Contains(r.stderr.String(), "for 2s: device lost") {
+	if code := r.wait(t); code == 0 || strings.Count(r.stderr.String(), "for 2s: device lost") != 1 {
 		t.Errorf("exit code %d, printed\n%s%s", code, &r.stdout, &r.stderr)
 	}
 }

@@ -45,6 +45,10 @@ func init() {
 				panic(fmt.Sprint("a receive ends with ", got))
 			}
 			return nil // Run knows better
+		case "lost":
+			cause := errors.New("the deadline has passed")
+			t.Fail(cause)
+			return errors.Join(errors.Join(fmt.Errorf("a sum: %w", cause), errors.New("no space left"), fmt.Errorf("a mean: %w", cause)), t.Close())
 		case "hang":
 			stuck(t, 1-t.Rank())
 			t.Fail(errors.New("the deadline has passed"))
@@ -98,10 +102,15 @@ func TestEndsBadly(t *testing.T) {
 		// A signal, which a library may take for itself.
 		{"nil", 2, "mpi: rank 1 of 2: panic: runtime error: invalid memory address"},
 		{"fail", 1, "mpi: rank 1 of 2: the deadline has passed\n"},
+		{"lost", 1, "mpi: rank 1 of 2: a sum: the deadline has passed\nno space left\n"},
 		{"hang", 1, "mpi: rank 1 of 2: the deadline has passed\n"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			start(t, how{ranks: 2}, "ends", c.what, 1).mustEnd(t, c.status, c.text)
+			o := start(t, how{ranks: 2}, "ends", c.what, 1)
+			o.mustEnd(t, c.status, c.text)
+			if n := strings.Count(o.stderr, "the deadline has passed"); n > 1 {
+				t.Errorf("the cause is printed %d times:\n%s", n, o.stderr)
+			}
 		})
 	}
 	if o := start(t, how{ranks: 2}, "ends", "exit", 1); o.status == 0 {

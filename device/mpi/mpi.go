@@ -87,7 +87,7 @@ func (t *Transport) giveUp(err error) {
 		if t.size > 1 {
 			where = fmt.Sprintf("rank %d of %d: ", t.rank, t.size)
 		}
-		fmt.Fprintf(os.Stderr, "mpi: %s%s\n", where, strings.TrimPrefix(err.Error(), "mpi: "))
+		fmt.Fprintf(os.Stderr, "mpi: %s%s\n", where, strings.TrimPrefix(t.brief(err).Error(), "mpi: "))
 		status := 1
 		if _, ok := errors.AsType[panicked](err); ok {
 			status = 2
@@ -95,6 +95,25 @@ func (t *Transport) giveUp(err error) {
 		t.carrier.abort(status)
 	})
 	select {}
+}
+
+// brief returns err with one of the errors that Fail has caused, if several are joined: all messages end with it.
+func (t *Transport) brief(err error) error {
+	cause := t.failure()
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || cause == nil {
+		return err
+	}
+	var kept []error
+	for _, e := range joined.Unwrap() {
+		if e = t.brief(e); !errors.Is(e, cause) || !errors.Is(errors.Join(kept...), cause) {
+			kept = append(kept, e)
+		}
+	}
+	if len(kept) == len(joined.Unwrap()) {
+		return err
+	}
+	return errors.Join(kept...)
 }
 
 // open makes the Transport of this process.
