@@ -50,8 +50,9 @@ const defaultShards = 8
 //
 // M itself becomes the replica of the first device, and its parameters and buffers move there. The
 // other replicas are clones, see [Clone]. Weights that m doesn't have yet are drawn by the first shard
-// that needs them, and copied to the other replicas. DataParallel panics if m is nil or can't be cloned, and if
-// the number of shards is no multiple of the number of devices.
+// that needs them, and copied to the other replicas. DataParallel panics if m is nil or can't be cloned, if a
+// part of it is [Frozen], as that can't move, and if the number of shards is no multiple of the number of
+// devices. What is not to learn is left out of the Params that an optimiser is given.
 //
 // All replicas should draw from one generator, as they do by default: shards are enqueued in their
 // order on any devices.
@@ -117,6 +118,7 @@ func DataParallel(m Module, how Parallel) *Replicas {
 	if how.Zero < 0 || how.Zero > 2 {
 		wrong("DataParallel", "Zero is %d, want a stage from 0 to 2", how.Zero)
 	}
+	mustMove(m)
 	var params [][]*Param
 	for i := range devices {
 		replica := m
@@ -140,6 +142,15 @@ func DataParallel(m Module, how Parallel) *Replicas {
 	}
 	r.Sync()
 	return r
+}
+
+// mustMove panics if m has something that can't be given the value that it has on another device or rank.
+func mustMove(m Module) {
+	for _, c := range Cells(m) {
+		if f, ok := c.(interface{ IsFrozen() bool }); ok && f.IsFrozen() {
+			wrong("DataParallel", "a part of %T is frozen, and has to move to devices and ranks: give the optimiser the Params that are to learn instead", m)
+		}
+	}
 }
 
 func buffers(m Module) (list []*Buffer) {

@@ -295,7 +295,10 @@ func TestDataParallelMistakes(t *testing.T) {
 	dense := func() *nn.Replicas { return nn.DataParallel(nn.Dense(2), nn.Parallel{}) }
 	for want, f := range map[string]func(){
 		"nn: DataParallel: 8 shards can't be shared equally by 3 devices": func() { nn.DataParallel(nn.Dense(1), nn.Parallel{Devices: devs}) },
-		"nn: DataParallel: -1 shards":                                     func() { nn.DataParallel(nn.Dense(1), nn.Parallel{Shards: -1}) },
+		"nn: DataParallel: a part of nn.sequential is frozen": func() {
+			nn.DataParallel(nn.Sequential(nn.Frozen(trials0), nn.Dense(1)), nn.Parallel{Devices: devs[:1]})
+		},
+		"nn: DataParallel: -1 shards": func() { nn.DataParallel(nn.Dense(1), nn.Parallel{Shards: -1}) },
 		"nn: Clone: parameter 0 of nn_test.hidden is in none of its fields": func() {
 			p := nn.NewParam(tensor.Ones(1))
 			nn.Clone(hidden(func() *nn.Param { return p }))
