@@ -14,7 +14,7 @@
 //
 // Results go to standard output, times to standard error.
 //
-//	go run ./testdata/programs/parallel [-small | -fast] [-steps N] [-on cpu,sim:0] [-ranks]
+//	go run ./testdata/programs/parallel [-small | -fast] [-steps N] [-batch N] [-on cpu,sim:0] [-ranks]
 //	mpiexec -n 4 parallel -ranks
 package main
 
@@ -47,6 +47,7 @@ func main() {
 	small := flag.Bool("small", false, "a model that is trained in a moment, and slower accelerators")
 	fast := flag.Bool("fast", false, "accelerators with ten times the arithmetic and five times the memory bandwidth, and links no faster")
 	steps := flag.Int("steps", 4, "how many steps to train")
+	batch := flag.Int("batch", 0, "how many samples a batch has; 0: 4096, or 1024 with -small")
 	on := flag.String("on", "", "train on these devices, separated by commas")
 	ranks := flag.Bool("ranks", false, "train over the ranks of a job, which mpiexec starts, instead of on one device")
 	flag.Parse()
@@ -61,6 +62,9 @@ func main() {
 	if *small {
 		c.inputs, c.width, c.layers, c.batchSize, c.bucket = 64, 128, 4, 1024, 32<<10
 		c.accelerator.Flops, c.accelerator.Memory = 2e9, 5e9
+	}
+	if *batch > 0 {
+		c.batchSize = *batch
 	}
 	devices, clock := simulated(c.accelerator), sim.Now
 	if *on != "" {
