@@ -52,7 +52,7 @@ device/internal/dl:  github.com/ebitengine/purego golang.org/x/sys/windows
 device/internal/ffi: github.com/ebitengine/purego
 device/internal/cl:  device device/internal/dl device/internal/ffi
 # Messages between machines: bytes, by a library that is opened. Users import it for jobs of several processes.
-device/mpi:          device/internal/dl device/internal/ffi
+device/mpi:          device/internal/dl device/internal/ffi device/wire
 device/sim:        device device/kernel device/cpu
 # Each backend of a GPU is imported by users, and by the program that says what there is.
 device/opencl:     device device/kernel/clc device/internal/cl device/internal/dl device/internal/ffi

@@ -302,13 +302,13 @@ func (m *machines) testDiffer(t *testing.T) {
 // testStuck stops a rank for good. The others notice, and the job ends.
 func (m *machines) testStuck(t *testing.T) {
 	dir := t.TempDir()
-	r := m.start(t, false, 2, dir, "ASYNCGEN_RANK_TIMEOUT=2s")
+	r := m.start(t, false, 2, dir, "ASYNCGEN_RANK_TIMEOUT=5s")
 	afterSaves(t, dir, 2, func() {
 		if pids := r.processes(m.program); len(pids) > 0 {
 			syscall.Kill(pids[len(pids)-1], syscall.SIGSTOP)
 		}
 	})
-	if code := r.wait(t); code == 0 || strings.Count(r.stderr.String(), "for 2s: device lost") != 1 {
+	if code := r.wait(t); code == 0 || strings.Count(r.stderr.String(), "for 5s: device lost") != 1 {
 		t.Errorf("exit code %d, printed\n%s%s", code, &r.stdout, &r.stderr)
 	}
 }

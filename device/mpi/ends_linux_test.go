@@ -56,6 +56,7 @@ func init() {
 		}
 		return nil
 	}
+	programs["absent"] = func(*Transport, []string) error { return nil }
 	programs["lengths"] = lengths
 }
 
@@ -116,6 +117,11 @@ func TestEndsBadly(t *testing.T) {
 	if o := start(t, how{ranks: 2}, "ends", "exit", 1); o.status == 0 {
 		t.Error("mpiexec ends with status 0 when a rank has called os.Exit(7)")
 	}
+}
+
+// A rank that ends before it calls Run, or never begins, doesn't keep the others waiting.
+func TestAbsent(t *testing.T) {
+	start(t, how{ranks: 3, env: []string{"ASYNCGEN_RANK_TIMEOUT=1s"}}, "absent").mustEnd(t, 1, "mpi: not all ranks of the job have come to Run within 1s\n")
 }
 
 func TestLengths(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/asyncgen/asyncgen/device/internal/ffi"
+	"github.com/asyncgen/asyncgen/device/wire"
 )
 
 // A job is the carrier of a job of several ranks. Its goroutine makes all calls of the library, but the first and the
@@ -41,14 +42,24 @@ const (
 	lastWordsTime = 200 * time.Millisecond
 )
 
-// openJob opens the library and initialises it.
+// openJob opens the library and initialises it. That waits for all ranks, as long as wire.NewJob does: by itself, the
+// library would wait forever for one that has ended before, or never begins.
 func openJob() (*Transport, error) {
+	timeout, err := wire.DefaultTimeout()
+	if err != nil {
+		return nil, err
+	}
 	t := new(Transport)
 	j := &job{transport: t, drained: make(chan struct{}), last: make(chan int, 1), posts: new(ffi.List), sleep: new(ffi.List)}
 	t.carrier = j
-	started := make(chan error)
+	started := make(chan error, 1)
 	go j.main(started)
-	return t, <-started
+	select {
+	case err := <-started:
+		return t, err
+	case <-time.After(timeout):
+		return nil, fmt.Errorf("not all ranks of the job have come to Run within %v", timeout)
+	}
 }
 
 // main initialises and finalizes the library, which have to be on the same thread.

@@ -34,12 +34,14 @@ import (
 )
 
 // Run calls f as one rank of the job that mpiexec or srun has started, or as a job of one rank, and ends the program.
-// It must be the last call of main, and doesn't return.
+// It must be the last call of main, and doesn't return. It waits for all ranks to call it, and ends the program if one
+// has not come within what ASYNCGEN_RANK_TIMEOUT says, or else a minute.
 //
 // When f has returned nil on all ranks, the program ends with status 0; Run waits for the other ranks. If f returns an
 // error or panics, or after [Transport.Fail], Run prints one line with the rank and the error on standard error, and
 // ends the whole job at once with status 1, or 2 for a panic. A rank that calls os.Exit or is killed takes the others
-// with it, as the launcher ends them.
+// with it, as the launcher ends them. The status is that of the rank: after os.Exit(0) the job looks like one that is
+// done.
 //
 // Run ends the program as C does. A Go program that returns from main would leave out what the library has to do at the
 // end of the process, and mpiexec would take it for one that failed.

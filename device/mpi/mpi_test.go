@@ -29,6 +29,9 @@ const programVariable = "ASYNCGEN_TEST_RANK"
 
 func TestMain(m *testing.M) {
 	if args := strings.Fields(os.Getenv(programVariable)); len(args) > 0 {
+		if args[0] == "absent" && os.Getenv("PMI_RANK") == "1" {
+			os.Exit(0)
+		}
 		if program := bare[args[0]]; program != nil {
 			runBare(program)
 		}

@@ -37,7 +37,7 @@ type Options struct {
 	// Timeout is how long this rank waits for a message of another one, or for another one to take a message. Time
 	// counts from when the message before it has ended, or from when this one has begun, if that is later. As ranks
 	// may be at different places of the program, it has to be longer than any rank computes between two messages.
-	// 0: what ASYNCGEN_RANK_TIMEOUT says, such as 30s or 10m, or else a minute. Negative: for ever.
+	// 0: DefaultTimeout. Negative: for ever.
 	Timeout time.Duration
 	// Program identifies the program, which has to be the same on all ranks. "": its file, its arguments and the
 	// version of Go do.
@@ -104,6 +104,11 @@ func (o Options) timeout() (time.Duration, error) {
 	if o.Timeout != 0 {
 		return o.Timeout, nil
 	}
+	return DefaultTimeout()
+}
+
+// DefaultTimeout returns what ASYNCGEN_RANK_TIMEOUT says, such as 30s or 10m, or else a minute.
+func DefaultTimeout() (time.Duration, error) {
 	v := os.Getenv("ASYNCGEN_RANK_TIMEOUT")
 	if v == "" {
 		return defaultTimeout, nil
@@ -187,7 +192,7 @@ func (j *Job) fail(err error) {
 }
 
 // Close waits until all messages that were submitted have ended, on all ranks, and ends the job. It returns why
-// the job is lost, if it is. Messages that are submitted later fail with device.ErrClosed, and the job is lost, as other
+// the job is lost, if it is. Messages that are submitted later fail with device.ErrClosed, and lose the job, as other
 // ranks wait for them.
 //
 // Engines may have messages that they have not submitted: call asyncrt.WaitAll before.

@@ -204,8 +204,8 @@ func (r *Replicas) describe() string {
 // Buffers, such as running statistics, become what the first shard makes of them, in all replicas.
 // No shard sees what another one does to a buffer.
 //
-// Forward panics if parameters of one replica were set, by an optimiser or otherwise, or their gradients by SetGrad, and
-// those of another were not.
+// Forward panics if parameters of one replica were set, by an optimiser or otherwise, or their gradients by
+// SetGrad, and those of another were not.
 //
 //asyncgen:api op recv
 //go:noinline
