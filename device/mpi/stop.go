@@ -34,6 +34,9 @@ type vote struct {
 // with the result of the exchange before, so that it rarely waits. Once true, the answer stays. It is true after Fail
 // as well, and then Run ends the job with that error.
 //
+// The wait is not one of the engine's. With ASYNCGEN_ENGINE=shuffle:SEED, where the engine does nothing while its
+// program doesn't wait for it, several ranks that call Stopping can wait for each other, and run into the deadline.
+//
 // From the first call on a signal doesn't end the program, until one was noticed. One goroutine may call Stopping.
 func (t *Transport) Stopping() bool {
 	s := &t.stop
