@@ -138,10 +138,12 @@ func RunTests(t testing.TB, dir string, flags ...string) {
 		t.Fatalf("go list: %v\n%s", err, out)
 	}
 	var wg sync.WaitGroup
-	for _, device := range []string{"cpu", "sim:0"} {
+	// By the flags of a test, the go command notes which variables it has read. Without flags of its own, each device
+	// would find the list of the other.
+	for device, timeout := range map[string]string{"cpu": "-timeout=10m", "sim:0": "-timeout=11m"} {
 		wg.Go(func() {
 			// Vet would look through every package for facts, and judge only the test.
-			test := command("test", "-vet=off", "-ldflags=-s -w")
+			test := command("test", "-vet=off", "-ldflags=-s -w", timeout)
 			test.Env = slices.Concat(os.Environ(), []string{"ASYNCGEN_DEVICE=" + device, "ASYNCGEN_SIM=n=1,launch=0us,latency=1us,copy=1us"})
 			if out, err := test.CombinedOutput(); err != nil {
 				t.Errorf("on %s: go test: %v\n%s", device, err, out)
