@@ -11,6 +11,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device"
 	"github.com/asyncgen/asyncgen/device/sim"
+	"github.com/asyncgen/asyncgen/internal/turns"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/optim"
@@ -26,7 +27,7 @@ func TestClusterIsSimulated(t *testing.T) {
 	o.Flops, o.Memory = 1e12, 200e9 // so that few samples take as long as the gradients' way
 	const rows = 16
 	for _, n := range []int{2, 4, 8} {
-		if n != 4 && testing.Short() {
+		if n != 4 && (testing.Short() || !turns.Has(t, fmt.Sprint(n, " GPUs"))) {
 			continue
 		}
 		var devs []device.Device
