@@ -149,8 +149,8 @@ func (a *attempt) round() (changed bool) {
 					// What that shows is the reason, not what this feeds; and if it runs in some iterations
 					// only, it is what runs now.
 					why := a.explain(u, *r)
-					if c := shown(a.target, root.Effects); c.Pos.IsValid() {
-						why = refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: a.keepLocal(c)}}
+					if c := root.Effects.Writes.First(a.isShown); c != nil {
+						why = refuse{Reason: plan.Reason{Code: plan.SharedMemory, Cause: *c, Hint: a.keepLocal(*c)}}
 					}
 					if a.staySeldom(root, why) {
 						return true
@@ -276,16 +276,11 @@ func (a *attempt) stayGuarded(u *plan.Unit, r refuse) (found bool) {
 
 // seenCounter returns that the head of the loop, u, changes a variable that others see, such as a deferred
 // function, and that this alone is why it would have to run later; or nil.
-func (a *schedule) seenCounter(u *plan.Unit) (first *plan.Cause) {
+func (a *schedule) seenCounter(u *plan.Unit) *plan.Cause {
 	if _, reachedByValue := a.by[u]; reachedByValue || len(u.Reads) > 0 {
 		return nil
 	}
-	for l, c := range u.Effects.Writes {
-		if l.Kind == plan.Var && a.isShown(l) && (first == nil || c.Pos < first.Pos) {
-			first = &c
-		}
-	}
-	return first
+	return u.Effects.Writes.First(func(l plan.Loc) bool { return l.Kind == plan.Var && a.isShown(l) })
 }
 
 // stay makes u run now.

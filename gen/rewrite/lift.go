@@ -293,7 +293,7 @@ func restBefore(u *plan.Unit, r *plan.Read) *plan.Cause {
 		if o.Lift.Once {
 			return &plan.Cause{Pos: o.Expr.Pos(), Text: "first calls " + o.What() + ", which can be called once"}
 		}
-		for _, c := range o.Lift.Late.Writes {
+		if c := o.Lift.Late.Writes.First(func(plan.Loc) bool { return true }); c != nil {
 			return &plan.Cause{Pos: o.Expr.Pos(), Text: "first calls " + o.What() + ", which " + c.Text}
 		}
 	}

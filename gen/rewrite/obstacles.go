@@ -234,8 +234,8 @@ func (a *attempt) operands() (changed bool) {
 			continue
 		}
 		if a.shows(u.Ahead, u.Stmt) {
-			c := shown(a.target, u.Ahead)
-			a.stay(u, a.explain(u, plan.Reason{Code: plan.SharedMemory, Cause: c, Hint: a.keepLocal(c)}))
+			c := u.Ahead.Writes.First(a.isShown)
+			a.stay(u, a.explain(u, plan.Reason{Code: plan.SharedMemory, Cause: *c, Hint: a.keepLocal(*c)}))
 			changed = true
 			continue
 		}
@@ -254,17 +254,4 @@ func (a *attempt) operands() (changed bool) {
 		}
 	}
 	return changed
-}
-
-// shown returns the first change in e that others can see.
-func shown(a *target, e *plan.Effects) (first plan.Cause) {
-	for l, c := range e.Writes {
-		if !a.isShown(l) {
-			continue
-		}
-		if first.Pos == token.NoPos || c.Pos < first.Pos || c.Pos == first.Pos && c.Text < first.Text {
-			first = c
-		}
-	}
-	return first
 }

@@ -156,7 +156,7 @@ func (a report) applied(window int) []plan.Remark {
 			continue
 		}
 		if a.undone[u.Stmt] && !a.stays(u) && (!a.late[u] || len(u.Reads) > 0) {
-			if c := shownMemory(aheadOf(u)); c.Pos.IsValid() {
+			if c := aheadOf(u).Writes.First(plan.Loc.IsMemory); c != nil {
 				add(Undone.Code, Undone.Name, c.Pos, "it "+c.Text+" "+Undone.Does)
 			}
 		}

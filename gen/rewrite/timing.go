@@ -10,22 +10,14 @@ import (
 // text of a print: what they measure would be another thing.
 func (a *target) timing() *refuse {
 	clock := make(map[types.Object]bool) // variables with readings in them
-	tainted := func(s *plan.Stmt) (plan.Cause, bool) {
-		if s.Head.Clock != nil {
-			return *s.Head.Clock, true
-		}
-		for l, c := range s.Head.Reads {
-			if l.Kind == plan.Var && clock[l.Obj] {
-				return c, true
-			}
-		}
-		return plan.Cause{}, false
+	tainted := func(s *plan.Stmt) *plan.Cause {
+		return plan.FirstOf(s.Head.Clock, s.Head.Reads.First(func(l plan.Loc) bool { return l.Kind == plan.Var && clock[l.Obj] }))
 	}
 	for range a.loop.All { // each pass may taint one more
 		grown := false
 		for s := range a.loop.All {
-			c, ok := tainted(s)
-			if !ok {
+			c := tainted(s)
+			if c == nil {
 				continue
 			}
 			if !a.onlyShown(s) {
@@ -33,7 +25,7 @@ func (a *target) timing() *refuse {
 				if s.IsCompound() {
 					hint = "this can't be helped while the time decides: let a count do that, as with if i%100 == 99"
 				}
-				return &refuse{Reason: plan.Reason{Code: plan.Timing, Cause: c, Hint: hint}}
+				return &refuse{Reason: plan.Reason{Code: plan.Timing, Cause: *c, Hint: hint}}
 			}
 			for l := range s.Head.Writes {
 				if l.Kind == plan.Var && !clock[l.Obj] {

@@ -81,16 +81,6 @@ func (a *layout) undoes() (all []plan.Place) {
 	return all
 }
 
-// shownMemory returns the first change of memory in e that others can see.
-func shownMemory(e *plan.Effects) (first plan.Cause) {
-	for l, c := range e.Writes {
-		if l.IsMemory() && (!first.Pos.IsValid() || c.Pos < first.Pos || c.Pos == first.Pos && c.Text < first.Text) {
-			first = c
-		}
-	}
-	return first
-}
-
 // aheadOf are the effects of what of u runs in its place, if not all of it comes later.
 func aheadOf(u *plan.Unit) *plan.Effects {
 	if len(u.Reads) > 0 {

@@ -51,6 +51,16 @@ func (s locSet) add(l Loc, c Cause) {
 
 func (s locSet) has(l Loc) bool { _, ok := s[l]; return ok }
 
+// First returns what touches a place that is, and stands first in the source; or nil.
+func (s locSet) First(is func(Loc) bool) (first *Cause) {
+	for l, c := range s {
+		if is(l) && (first == nil || c.Pos < first.Pos || c.Pos == first.Pos && c.Text < first.Text) {
+			first = &c
+		}
+	}
+	return first
+}
+
 // fieldType is the type of the field at l, for the type arguments of its struct.
 func (l Loc) fieldType() types.Type {
 	for f := range l.Type.(*types.Struct).Fields() {

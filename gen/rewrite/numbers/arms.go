@@ -144,7 +144,8 @@ func (r *chooser) spoils(s ast.Stmt, all []side, c *choice) *misfit {
 			made = append(made, madeOf(r.f, v, path))
 		}
 		for _, side := range made {
-			for text, e := range side {
+			for _, text := range slices.Sorted(maps.Keys(side)) {
+				e := side[text]
 				everywhere := !slices.ContainsFunc(made, func(other map[string]ast.Expr) bool { return other[text] == nil })
 				if !everywhere && !r.isLookedAt(e, v, s) {
 					at := e.Pos()

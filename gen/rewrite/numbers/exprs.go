@@ -208,16 +208,15 @@ func assignedIn(f *plan.Function, s ast.Stmt) (vars []*types.Var) {
 	return vars
 }
 
+func anywhere(plan.Loc) bool { return true }
+
 // leaf returns why e, which no value goes into, can't be computed in its place.
 func leaf(f *plan.Function, e ast.Expr) *misfit {
 	effects := f.Effects(e)
-	for _, c := range []*plan.Cause{effects.Barrier, effects.Waits, effects.Enqueues, effects.HandsOut, effects.Ends} {
+	for _, c := range []*plan.Cause{effects.Barrier, effects.Waits, effects.Enqueues, effects.HandsOut, effects.Ends, effects.Writes.First(anywhere)} {
 		if c != nil {
 			return &misfit{plan.NoNumber, c.Pos, c.Text + " in the middle of it", "do that before, into a variable"}
 		}
-	}
-	for _, c := range effects.Writes {
-		return &misfit{plan.NoNumber, c.Pos, c.Text + " in the middle of it", "do that before, into a variable"}
 	}
 	return nil
 }

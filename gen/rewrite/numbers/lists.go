@@ -154,7 +154,7 @@ func (r *finder) storesIn(v *types.Var) (at ast.Node) {
 
 // outside returns that s makes a tensor of a list where this has no twin, or nil.
 func (r *finder) outside(s sink, needs map[*types.Var]bool) *misfit {
-	for v := range needs {
+	for _, v := range inOrder(needs) {
 		if t := r.twins[v]; t != nil && !t.covers(s.arg) && r.f.Mentions(s.arg, map[types.Object]bool{v: true}) {
 			return &misfit{plan.NoNumber, s.arg.Pos(), "uses " + v.Name() + " outside of the loop that appends to it", "use it in that loop"}
 		}

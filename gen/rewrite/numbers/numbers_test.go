@@ -231,6 +231,25 @@ func TestRestate(t *testing.T) {
 	}
 }
 
+// TestReasons: of several reasons to stay on the host, it is always the same.
+func TestReasons(t *testing.T) {
+	f := gentest.Functions(t, `func f(w *tensor.Tensor, xs []*tensor.Tensor) *tensor.Tensor {
+	for _, x := range xs {
+		a, b := x.Norm().Item(), x.Sum().Item()
+		c, d := a, b
+		func() { a, b, c, d = d, c, b, a }()
+		w = w.MulScalar(a * b * c * d)
+	}
+	return w
+}`)[0]
+	const want = "it uses a, which a function literal or a pointer leads to"
+	for range 20 {
+		if _, _, stays := restate(f, numbers.RoundTrip); stays != want {
+			t.Fatalf("the reason is %q, want %q", stays, want)
+		}
+	}
+}
+
 // TestParts: what a part makes is not made without it.
 func TestParts(t *testing.T) {
 	functions := loops(t)

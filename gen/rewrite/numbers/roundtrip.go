@@ -93,7 +93,7 @@ func (r *finder) choose() {
 		if s.index && !s.made {
 			r.before[s.stmt] = append(r.before[s.stmt], call)
 		}
-		for _, v := range slices.SortedFunc(maps.Keys(needs), func(v, w *types.Var) int { return int(v.Pos() - w.Pos()) }) {
+		for _, v := range inOrder(needs) {
 			if isIntegers(v.Type()) {
 				r.keepTwin(v)
 			} else {
@@ -190,12 +190,17 @@ func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 	return no
 }
 
+// inOrder returns variables in the order of their declarations.
+func inOrder(vs map[*types.Var]bool) []*types.Var {
+	return slices.SortedFunc(maps.Keys(vs), func(v, w *types.Var) int { return int(v.Pos() - w.Pos()) })
+}
+
 // variables adds to needs what the variables in it need, and returns why one of
 // them can't be a number, or nil.
 func (r *finder) variables(needs map[*types.Var]bool) *misfit {
 	done := make(map[*types.Var]bool)
 	for len(done) < len(needs) {
-		for v := range needs {
+		for _, v := range inOrder(needs) {
 			if done[v] {
 				continue
 			}
@@ -203,7 +208,6 @@ func (r *finder) variables(needs map[*types.Var]bool) *misfit {
 			if why := r.variable(v, needs); why != nil {
 				return why
 			}
-			break
 		}
 	}
 	return nil

@@ -206,11 +206,11 @@ func (p *cells) add(c plan.CellsOf) {
 // as it was.
 func (p *cells) memory() *plan.Reason {
 	for _, u := range p.Ahead {
-		for l, c := range p.effects(u).Writes {
-			if l.Kind != plan.Own || p.onlyAppends(u.Stmt, l.Obj) || !p.mayBeSeen(l.Obj.(*types.Var)) {
-				continue
-			}
-			return &plan.Reason{Code: plan.PastMemory, Cause: c, Hint: "append to a slice, or use tensors"}
+		c := p.effects(u).Writes.First(func(l plan.Loc) bool {
+			return l.Kind == plan.Own && !p.onlyAppends(u.Stmt, l.Obj) && p.mayBeSeen(l.Obj.(*types.Var))
+		})
+		if c != nil {
+			return &plan.Reason{Code: plan.PastMemory, Cause: *c, Hint: "append to a slice, or use tensors"}
 		}
 	}
 	return nil
