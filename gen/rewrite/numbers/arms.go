@@ -201,7 +201,9 @@ func (r *chooser) costsLittle(e ast.Expr) (why *misfit) {
 				break
 			}
 			fn, api, ok := r.f.Library(n)
+			_, _, isNumber := function(r.f, n)
 			switch {
+			case isNumber:
 			case !ok:
 				no(n, "calls "+types.ExprString(n.Fun))
 			case costly[fn.Name()], fn.Name() == "As":

@@ -41,6 +41,9 @@ func (r *writer) chosenOnes(as *plan.Rewrite) (made []plan.Remark) {
 		for _, v := range c.vars {
 			names = append(names, v.Name())
 		}
+		for _, of := range c.rated {
+			names = append(names, "the rate of "+of)
+		}
 		made = append(made, as.Made(r.f, s.Pos(), "what becomes of "+strings.Join(names, ", ")))
 	}
 	return made

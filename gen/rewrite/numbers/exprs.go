@@ -118,7 +118,7 @@ func function(f *plan.Function, call *ast.CallExpr) (method string, arity int, o
 	switch fun := ast.Unparen(call.Fun).(type) {
 	case *ast.Ident:
 		if b, ok := f.Info.Uses[fun].(*types.Builtin); ok {
-			name, arity = b.Name(), 2
+			name, arity = b.Name(), max(2, len(call.Args)) // min and max, which take what they have one by one
 			break
 		}
 		if fn, ok := f.Info.Uses[fun].(*types.Func); ok { // imported with a dot

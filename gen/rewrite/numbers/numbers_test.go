@@ -32,6 +32,14 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:    `n := math.Sqrt(x.Norm().Item()); w = w.MulScalar(max(n, 1e-3))`,
 	becomes: `n := x.Norm().ItemF64().Sqrt(); n.Item(); w = w.MulF64(n.Max(asyncrt.Const(1e-3)))`,
 }, {
+	name:    "functions on one side of a choice",
+	loop:    `n := x.Norm().Item(); s := 1.0; if n > rate { s = math.Sqrt(rate / n) }; w = w.MulScalar(s)`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); s := asyncrt.Const(1.0); asyncrt.Either(n.Gt(asyncrt.Const(rate)), func() { s = asyncrt.Const(rate).Div(n).Sqrt() }, nil, &s); w = w.MulF64(s)`,
+}, {
+	name:    "the least of many",
+	loop:    `n := x.Norm().Item(); w = w.MulScalar(min(1, -n, max(rate, n, 2) /* the largest */, n))`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); w = w.MulF64(asyncrt.Const(1).Min(n.Neg()).Min(asyncrt.Const(rate).Max(n).Max(asyncrt.Const(2))).Min(n))`,
+}, {
 	name:    "float32",
 	loop:    `n := float64(float32(x.Norm().Item())); w = w.MulScalar(n)`,
 	becomes: `n := x.Norm().ItemF64().Float32(); n.Item(); w = w.MulF64(n)`,

@@ -176,6 +176,9 @@ func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 		if _, _, ok := rateOf(r.f, e); ok {
 			return nil
 		}
+		if r.f.Info.Types[e.Fun].IsType() && isIndex(r.f.Info.TypeOf(e.Args[0])) {
+			no.hint = "let " + types.ExprString(e.Args[0]) + " be a float64"
+		}
 		_, arity, ok := function(r.f, e)
 		if !ok || len(e.Args) != arity {
 			return no

@@ -411,8 +411,12 @@ func (r *writer) number(e ast.Expr) {
 		} else {
 			r.drop(e.Pos(), e.Args[0].Pos())
 			r.number(e.Args[0])
-			r.replace(e.Args[0].End(), e.Args[1].Pos(), "."+method+"(")
-			r.number(e.Args[1])
+			end := ""
+			for i, arg := range e.Args[1:] {
+				r.replace(e.Args[i].End(), arg.Pos(), end+"."+method+"(")
+				r.number(arg)
+				end = ")"
+			}
 		}
 	}
 }
