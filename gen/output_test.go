@@ -120,10 +120,15 @@ import "github.com/asyncgen/asyncgen/runtime/tensor"
 
 func mean(x *tensor.Tensor) float64 { return x.Mean().Item() }
 
+type model struct{ w *tensor.Tensor }
+
+func (m *model) loss(x *tensor.Tensor) float64 { return x.Sub(m.w).Square().Mean().Item() }
+
 //asyncgen:kernel
-func Sum(xs []*tensor.Tensor) (total float64) {
+func Sum(m *model, xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {
 		total += mean(x)
+		total += m.loss(x)
 	}
 	return total
 }
@@ -149,7 +154,7 @@ func Sum(xs []*tensor.Tensor) (total float64) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if text := string(inPlace.Files[0].Text); !strings.Contains(text, "meanLater2(") {
+	if text := string(inPlace.Files[0].Text); !strings.Contains(text, "meanLater2(") || !strings.Contains(text, "lossLater2(") {
 		t.Errorf("in place:\n%s", text)
 	}
 }

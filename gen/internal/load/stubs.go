@@ -152,7 +152,8 @@ func constraints(text []byte) string {
 	return ""
 }
 
-// Written returns the names that the generated files in the folder of pkg declare, which are not among its sources.
+// Written returns the names of the functions and methods in the generated files of the folder of pkg, which are not
+// among its sources.
 func (pkg *Package) Written() (names []string) {
 	entries, err := os.ReadDir(pkg.Dir)
 	if err != nil {
@@ -172,7 +173,7 @@ func (pkg *Package) Written() (names []string) {
 			continue // it does not compile in any case
 		}
 		for _, decl := range file.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil {
+			if fn, ok := decl.(*ast.FuncDecl); ok {
 				names = append(names, fn.Name.Name)
 			}
 		}
