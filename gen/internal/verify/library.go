@@ -315,8 +315,16 @@ func (f *frame) standard(fact *facts.Entry, fn *types.Func, name string, recv va
 	case "math.IsNaN":
 		return f.ts.not(f.ts.binary(token.EQL, "float64", f.term(args[0]), f.term(args[0])))
 	case "math.IsInf":
-		if n, ok := f.term(args[1]).asInt(); ok && n == 0 {
-			return f.ts.binary(token.EQL, "float64", f.ts.of("math.Abs", f.term(args[0])), f.ts.of("math.Inf", f.ts.int(1)))
+		if sign, ok := f.term(args[1]).asInt(); ok {
+			x := f.term(args[0])
+			if sign == 0 {
+				x = f.ts.of("math.Abs", x)
+			}
+			one := 1
+			if sign < 0 {
+				one = -1
+			}
+			return f.ts.binary(token.EQL, "float64", x, f.ts.of("math.Inf", f.ts.int(one)))
 		}
 	}
 	recvSlot, slots := fact.Slots(fn.Origin().Signature())

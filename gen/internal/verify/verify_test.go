@@ -236,6 +236,21 @@ var pairs = []struct {
 		later.Flush(); return w, 0`,
 	},
 }, {
+	name:     "infinities by their signs",
+	original: `for _, x := range xs { v := x.Sum().Item(); if math.IsInf(v, -3) { w = w.Neg() } }; return w, 0`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Eq(asyncrt.Const(math.Inf(-1))), func() { w = w.Neg() }, nil, &w)
+		}
+		later.Flush(); return w, 0`},
+	wrong: map[string]string{"the other sign": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Eq(asyncrt.Const(math.Inf(1))), func() { w = w.Neg() }, nil, &w)
+		}
+		later.Flush(); return w, 0`},
+}, {
 	name:     "choices that a value spoils",
 	original: `for i, x := range xs { v := w.Sum().Item(); if v > 0 { w = w.Add(x) }; w = w.SubScalar(v); fmt.Fprintln(out, i, w) }; return w, 0`,
 	wrong: map[string]string{"not looked at": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
@@ -571,6 +586,7 @@ const header = `package p
 import (
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"sync"
 
@@ -579,7 +595,7 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-var _ = fmt.Fprintln
+var _, _ = fmt.Fprintln, math.Inf
 var _ = asyncrt.WaitAll
 
 var wg sync.WaitGroup
