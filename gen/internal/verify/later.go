@@ -2,6 +2,7 @@ package verify
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"maps"
@@ -581,6 +582,9 @@ func (f *frame) number(fn *types.Func, t types.Type, ts []*term, e *ast.CallExpr
 	case "MathMax", "MathMin":
 		return f.ts.of("math."+strings.TrimPrefix(name, "Math"), ts...)
 	case "Float32":
+		if c := ts[0].c; c != nil && c.Kind() == constant.Int {
+			return ts[0] // as for converted
+		}
 		return f.ts.of("rounded", ts...)
 	case "Full":
 		if tensorapi.IsInteger(fn.Signature().Recv().Type()) {

@@ -236,6 +236,21 @@ var pairs = []struct {
 		later.Flush(); return w, 0`,
 	},
 }, {
+	name:     "constants that are rounded",
+	original: `s := 1.0; for _, x := range xs { v := x.Sum().Item(); if v > 0 { s = v }; w = w.MulScalar(float64(float32(s))) }; return w, 0`,
+	right: []string{`s := asyncrt.Const(1); later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { s = v }, nil, &s); w = w.MulF64(s.Float32())
+		}
+		later.Flush(); return w, 0`},
+	wrong: map[string]string{"not rounded": `s := asyncrt.Const(1); later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { s = v }, nil, &s); w = w.MulF64(s)
+		}
+		later.Flush(); return w, 0`},
+}, {
 	name:     "infinities by their signs",
 	original: `for _, x := range xs { v := x.Sum().Item(); if math.IsInf(v, -3) { w = w.Neg() } }; return w, 0`,
 	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
