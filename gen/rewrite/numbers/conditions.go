@@ -74,6 +74,9 @@ func (r *finder) fitsBool(e ast.Expr, needs map[*types.Var]bool) *misfit {
 // compares returns why e, a condition, has no form in numbers, or nil. It may read values itself if first says that it
 // is always evaluated.
 func (r *finder) compares(e ast.Expr, first bool, needs map[*types.Var]bool) *misfit {
+	if r.f.Info.Types[e].Value != nil {
+		return &misfit{plan.NoNumber, e.Pos(), "tests " + types.ExprString(e) + ", a constant, together with values", "test it in an if of its own"}
+	}
 	switch x := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		if v, ok := r.f.Info.Uses[x].(*types.Var); ok && isBool(v.Type()) && r.isValued(x) {

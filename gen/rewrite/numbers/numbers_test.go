@@ -215,6 +215,10 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:  `more := m == nil; if x.Norm().Item() > rate { more = false }; if more { w = w.Neg() }`,
 	stays: `it tests m == nil, which numbers have no form of`,
 }, {
+	name:  "a constant",
+	loop:  `const mode = "train"; if x.Norm().Item() > rate && mode == "train" { w = w.Neg() }`,
+	stays: `it tests mode == "train", a constant, together with values`,
+}, {
 	name:    "a counter and a parameter",
 	loop:    `k := 0; if x.Norm().Item() > 1 { k++ } else { k-- }; if k > len(xs) { rate *= 0.5 }; w = w.MulScalar(rate)`,
 	becomes: `k := asyncrt.ConstInt(0); norm := x.Norm().ItemF64(); norm.Item(); asyncrt.Either(norm.Gt(asyncrt.Const(1)), func() { k = k.Add(asyncrt.ConstInt(1)) }, func() { k = k.Sub(asyncrt.ConstInt(1)) }, &k); asyncrt.Either(k.Gt(asyncrt.ConstInt(len(xs))), func() { rateNow = rateNow.Mul(asyncrt.Const(0.5)) }, nil, &rateNow); w = w.MulF64(rateNow)`,
