@@ -2,6 +2,7 @@ package verify
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"maps"
@@ -41,9 +42,18 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 		f.run.raise(f.ts.of("panic", v))
 	case "min", "max":
 		kind := kindOf(f.typeOf(e))
-		t := f.term(f.expr(e.Args[0]))
+		operand := func(a ast.Expr) *term {
+			t := f.term(f.expr(a))
+			// A constant may have no type yet, and more digits.
+			if t.c != nil && t.c.Kind() == constant.Float && kind == "float64" {
+				v, _ := constant.Float64Val(t.c)
+				return f.ts.constant(constant.MakeFloat64(v))
+			}
+			return t
+		}
+		t := operand(e.Args[0])
 		for _, a := range e.Args[1:] {
-			t = f.ts.of(name+":"+kind, t, f.term(f.expr(a)))
+			t = f.ts.of(name+":"+kind, t, operand(a))
 		}
 		return t
 	case "delete":

@@ -251,6 +251,21 @@ var pairs = []struct {
 		}
 		later.Flush(); return w, 0`},
 }, {
+	name:     "the least of constants without types",
+	original: `for _, x := range xs { w = w.MulScalar(min(math.Pi, math.E, x.Sum().Item())) }; return w, 0`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			w = w.MulF64(asyncrt.Const(math.Pi).Min(asyncrt.Const(math.E)).Min(v))
+		}
+		later.Flush(); return w, 0`},
+	wrong: map[string]string{"another constant": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			v := x.Sum().ItemF64(); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			w = w.MulF64(asyncrt.Const(math.Pi).Min(asyncrt.Const(math.Ln2)).Min(v))
+		}
+		later.Flush(); return w, 0`},
+}, {
 	name:     "infinities by their signs",
 	original: `for _, x := range xs { v := x.Sum().Item(); if math.IsInf(v, -3) { w = w.Neg() } }; return w, 0`,
 	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
