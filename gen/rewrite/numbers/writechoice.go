@@ -176,10 +176,13 @@ func (r *writer) restateDivided(s ast.Stmt, c *choice, begin token.Pos, open, sh
 	}
 	if c.first {
 		for _, v := range c.vars {
-			if name := c.copies[v]; name != "" {
-				c.copies[v] = r.names.Unused(name)
-				open += c.copies[v] + " := " + r.nameOf(v) + "; "
+			name := c.copies[v]
+			if name == "" || !r.tests(s, all, c, v) {
+				delete(c.copies, v)
+				continue
 			}
+			c.copies[v] = r.names.Unused(name)
+			open += c.copies[v] + " := " + r.nameOf(v) + "; "
 		}
 		open += either + "; "
 	} else {
@@ -217,6 +220,23 @@ func (r *writer) restateDivided(s ast.Stmt, c *choice, begin token.Pos, open, sh
 	r.insert(s.End(), shut)
 }
 
+// isIdle reports whether the host has nothing to do in list.
+func (c *choice) isIdle(list []ast.Stmt) bool {
+	return !slices.ContainsFunc(list, func(s ast.Stmt) bool { return !c.device[s] })
+}
+
+// tests reports whether a condition of s that dropEmpty leaves mentions v.
+func (r *writer) tests(s ast.Stmt, all []side, c *choice, v *types.Var) bool {
+	if _, ok := s.(*ast.IfStmt); ok {
+		for len(all) > 1 && c.isIdle(all[len(all)-1].body) {
+			all = all[:len(all)-1]
+		}
+	}
+	mentions := func(e ast.Expr) bool { return r.f.Mentions(e, map[types.Object]bool{v: true}) }
+	tag := tagOf(s)
+	return tag != nil && mentions(tag) || slices.ContainsFunc(all, func(x side) bool { return slices.ContainsFunc(x.when, mentions) })
+}
+
 // left makes the edits for e, a condition that the host tests, with copies of what the device has chosen before.
 func (r *writer) left(e ast.Expr, c *choice) {
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -233,10 +253,7 @@ func (r *writer) left(e ast.Expr, c *choice) {
 // dropEmpty drops the sides of s on which the host does nothing, at the end, or else at the
 // beginning if there are but two.
 func (r *writer) dropEmpty(s *ast.IfStmt, c *choice) {
-	isIdle := func(list []ast.Stmt) bool {
-		return !slices.ContainsFunc(list, func(s ast.Stmt) bool { return !c.device[s] })
-	}
-	if e, ok := s.Else.(*ast.BlockStmt); ok && isIdle(s.Body.List) && !isIdle(e.List) {
+	if e, ok := s.Else.(*ast.BlockStmt); ok && c.isIdle(s.Body.List) && !c.isIdle(e.List) {
 		r.dropAll(s.Cond.End(), e.Lbrace)
 		// in front of what is there
 		r.edits = slices.Insert(r.edits, 0, load.Edit{Pos: s.Cond.Pos(), End: s.Cond.Pos(), Text: "!("})
@@ -245,12 +262,12 @@ func (r *writer) dropEmpty(s *ast.IfStmt, c *choice) {
 	}
 	last := s // with work
 	for next := s; next != nil; {
-		if !isIdle(next.Body.List) {
+		if !c.isIdle(next.Body.List) {
 			last = next
 		}
 		switch e := next.Else.(type) {
 		case *ast.BlockStmt:
-			if !isIdle(e.List) {
+			if !c.isIdle(e.List) {
 				return
 			}
 			next = nil
