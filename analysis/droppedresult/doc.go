@@ -16,6 +16,10 @@
 //
 //   - asyncrt.WaitAll and Try return a failure once, and nobody is told again. As deferred calls
 //     they tell nobody either.
+//   - What writes to files, such as files.Save, Checkpoints.SaveAsync and Close of a scalars.Writer, and Close of a
+//     wire.Job: the error is all that says that something is not there.
+//   - Such an error goes to the blank identifier in a function that returns an error itself, or to a variable that
+//     the next iteration sets again before anybody looks.
 //   - A function of the library may return a value and an error. If the error goes to the blank
 //     identifier, a failure looks like a result, and the time of a Timer that is still running
 //     looks like a time.
@@ -34,7 +38,9 @@
 //
 // Silent:
 //
-//   - single results that are assigned to the blank identifier;
+//   - single results that are assigned to the blank identifier, apart from errors as above;
+//   - errors of functions that are called because of another error, and deferred calls of Close if the function
+//     also calls it and handles the error;
 //   - work that may be enqueued for its own sake, as to warm up a device: in functions that read a
 //     clock, use a stopwatch or a profiler, wait for all work, take a *testing.B, or are passed to
 //     a function that takes their time; but not beside steps of training in a loop;

@@ -7,7 +7,6 @@ import (
 	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
-	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
@@ -41,19 +40,22 @@ func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
 			return "result of " + name + " is thrown away; assign it"
 		case (returnsOnly(c) || onlyComputes(c.Target, 0)) && (!forItsOwnSake(f) || isBesideStep(f.Package, c)):
 			return "result of " + name + " is thrown away" + remedy(p, c)
-		case losesFailures(c) && !isTimed(f) && !returnsTensors(f):
-			return "error of " + name + " is thrown away, with which the failures are gone; handle it"
+		case loses(c, isTimed):
+			return "error of " + name + gone
 		}
 	case *ast.DeferStmt, *ast.GoStmt:
 		if returnsOnly(c) && !forItsOwnSake(f) {
 			return "result of " + name + " is thrown away" + remedy(p, c)
 		}
-		if losesFailures(c) && !isMeasured(f) && !returnsTensors(f) {
+		if loses(c, isMeasured) {
 			return "error of " + name + " is thrown away, with which the failures are gone; call it in a function that handles it"
 		}
 	case *ast.AssignStmt:
 		if v := overwritten(f.Package, c, use); v != nil {
 			return "result of " + name + " is thrown away, as nobody uses " + v.Name() + " any more; a tensor never changes, so return the result, or store it"
+		}
+		if loses(c, isTimed) && (ignores(use) && returnsError(f.Outermost().Sig) || isOverwritten(f, use)) {
+			return "error of " + name + gone
 		}
 		if !dropsLast(use) {
 			return ""
@@ -61,7 +63,7 @@ func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
 		if c.IsFunc("Timer.Elapsed") {
 			return name + " says whether the devices have finished, which is thrown away; ask it, or Wait"
 		}
-		if c.API.Kind != tensorapi.Unknown && returnsError(c) {
+		if c.API.Kind != tensorapi.Unknown && hasError(c) {
 			return "error of " + name + " is thrown away: what has failed looks like a result; handle it"
 		}
 	}
@@ -127,29 +129,6 @@ func overwritten(pkg *blocking.Package, c *blocking.Call, n *ast.AssignStmt) *ty
 func asIdent(e ast.Expr) *ast.Ident {
 	id, _ := e.(*ast.Ident)
 	return id
-}
-
-// losesFailures reports whether c is a call of asyncrt.WaitAll, Synchronize or Try. These return a
-// failure once, and nobody is told again. Tensor.Wait is not among them: whoever reads the tensor later
-// finds its failure.
-func losesFailures(c *blocking.Call) bool {
-	return (c.API.Kind == tensorapi.WaitAll && syntax.RecvName(c.Callee) == "" || c.IsFunc("Try")) && returnsError(c)
-}
-
-// returnsTensors reports whether f returns tensors. Failures of their work come out with them.
-func returnsTensors(f *blocking.Func) bool {
-	for v := range f.Sig.Results().Variables() {
-		if f.Package.HoldsTensors(v.Type()) {
-			return true
-		}
-	}
-	return false
-}
-
-// returnsError reports whether the last result of the callee is an error.
-func returnsError(c *blocking.Call) bool {
-	results := c.In.Package.ResultsOf(c)
-	return results.Len() > 0 && syntax.IsError(results.At(results.Len()-1).Type())
 }
 
 // isState recognises functions that return the state of a model, or a frozen one.
@@ -263,22 +242,27 @@ func isMeasured(f *blocking.Func) bool {
 
 // readsClock reports whether the call reads a clock, or starts or stops one: by itself, or in a
 // function of this package. That includes stopwatches, profilers and the timers of benchmarks. A
-// stopwatch in a package without tensors has no facts, so its types have to tell.
+// stopwatch in a package without tensors has no facts, so its types have to tell. The types of libraries don't: many
+// of them have a timeout.
 func readsClock(c *blocking.Call) bool {
 	if c.API.Kind != tensorapi.Poll && blocking.TellsTime(c) || c.Maker != nil && readsClock(c.Maker) || c.Summary().Clocks != 0 || c.Summary().Timer {
 		return true
+	}
+	if c.Callee != nil && c.Callee.Pkg() != nil {
+		switch path := c.Callee.Pkg().Path(); {
+		case path == "runtime/pprof" || path == "runtime/trace" || path == "testing":
+			return true
+		case path == "net/http" || path == "database/sql" || blocking.IsLibrary(path):
+			return false
+		}
 	}
 	for v := range c.In.Package.ResultsOf(c).Variables() {
 		if isTimeLike(v.Type(), 0) {
 			return true
 		}
 	}
-	if c.Callee == nil || c.Callee.Pkg() == nil {
+	if c.Callee == nil {
 		return false
-	}
-	switch c.Callee.Pkg().Path() {
-	case "runtime/pprof", "runtime/trace", "testing":
-		return true
 	}
 	recv := c.Callee.Signature().Recv()
 	return recv != nil && !c.In.Package.HoldsTensors(recv.Type()) && isTimeLike(recv.Type(), 0)
@@ -290,7 +274,7 @@ func isTimeLike(t types.Type, depth int) bool {
 		t = p.Elem()
 	}
 	if n, ok := types.Unalias(t).(*types.Named); ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == "time" {
-		return true
+		return n.Obj().Name() == "Time" || n.Obj().Name() == "Duration"
 	}
 	s, ok := t.Underlying().(*types.Struct)
 	if !ok || depth > 1 {

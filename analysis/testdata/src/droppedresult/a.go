@@ -51,7 +51,7 @@ func failures(ctx context.Context, x *tensor.Tensor, data []float32) (float64, e
 		return v + w, nil
 	}
 	_, err := t.ItemContext(ctx)
-	_ = asyncrt.WaitAll()
+	_ = asyncrt.WaitAll() // want `error of asyncrt.WaitAll is thrown away`
 	return v, err
 }
 
@@ -73,6 +73,11 @@ func handled(x *tensor.Tensor) (err error) {
 	defer func() { err = asyncrt.WaitAll() }()
 	fmt.Println(x.Item())
 	return nil
+}
+
+func ignored(x *tensor.Tensor) {
+	fmt.Println(x.Item())
+	_ = asyncrt.WaitAll()
 }
 
 func settled(x *tensor.Tensor) *tensor.Tensor {

@@ -1,0 +1,126 @@
+package droppedresult
+
+import (
+	"go/ast"
+	"go/types"
+
+	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+)
+
+const gone = " is thrown away, with which the failures are gone; handle it"
+
+// loses reports whether c returns a failure that nobody is told of again, and is at a place where that matters. Where
+// time is taken, a barrier is there for the sake of the clock.
+func loses(c *blocking.Call, isTimed func(*blocking.Func) bool) bool {
+	if !hasError(c) || isAfterFailure(c) {
+		return false
+	}
+	return isBarrier(c) && !isTimed(c.In) && !returnsTensors(c.In) || isRecord(c) && !isHandled(c)
+}
+
+// isBarrier recognises asyncrt.WaitAll, Synchronize and Try. These return a failure once. Tensor.Wait is not among
+// them: whoever reads the tensor later finds its failure.
+func isBarrier(c *blocking.Call) bool {
+	return c.API.Kind == tensorapi.WaitAll && syntax.RecvName(c.Callee) == "" || c.IsFunc("Try")
+}
+
+// isRecord recognises what writes results to files or to other ranks, or reads files. Its error is all that says that
+// they are not there, which is so for Close, too: what is recorded may be written then. Only a file that was read has
+// nothing to say when it is closed.
+func isRecord(c *blocking.Call) bool {
+	switch c.API.Kind {
+	case tensorapi.WaitAll, tensorapi.Save, tensorapi.Control:
+		return !isBarrier(c) && !c.IsFunc("File.Close")
+	}
+	return syntax.IsFullName(c.Callee, "(*github.com/asyncgen/asyncgen/device/wire.Job).Close")
+}
+
+// isHandled reports whether the function calls the same method of the same thing elsewhere and looks at the error. A
+// deferred Close is then for the other ways out.
+func isHandled(c *blocking.Call) bool {
+	recv := c.Operand(tensorapi.Recv)
+	if len(recv) == 0 {
+		return false
+	}
+	return c.In.Outermost().Contains(func(d *blocking.Call) bool {
+		if d == c || d.Callee != c.Callee || types.ExprString(d.Expr.Fun) != types.ExprString(c.Expr.Fun) {
+			return false
+		}
+		switch use := d.Value().Parent().Node().(type) {
+		case *ast.ExprStmt, *ast.DeferStmt, *ast.GoStmt:
+			return false
+		case *ast.AssignStmt:
+			return !ignores(use)
+		}
+		return true
+	})
+}
+
+// isAfterFailure reports whether c is where the program already has an error to tell: if err != nil { w.Close(); … }.
+func isAfterFailure(c *blocking.Call) bool {
+	info := c.In.Package.Info
+	for cur := range c.Value().Enclosing((*ast.IfStmt)(nil)) {
+		n := cur.Node().(*ast.IfStmt)
+		if n.Body.Pos() > c.Expr.Pos() {
+			continue
+		}
+		for e := range ast.Preorder(n.Cond) {
+			if id, ok := e.(*ast.Ident); ok && info.TypeOf(id) != nil && syntax.IsError(info.TypeOf(id)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ignores reports whether n assigns one value to the blank identifier.
+func ignores(n *ast.AssignStmt) bool {
+	id := asIdent(n.Lhs[0])
+	return len(n.Lhs) == 1 && len(n.Rhs) == 1 && id != nil && id.Name == "_"
+}
+
+// isOverwritten reports whether n sets a variable to the error of a call in a loop, and the next iteration sets it
+// again before anybody has looked. The error of the last iteration is all that is left.
+func isOverwritten(f *blocking.Func, n *ast.AssignStmt) bool {
+	pkg := f.Package
+	v := pkg.Local(n.Lhs[len(n.Lhs)-1])
+	if v == nil || len(n.Rhs) != 1 || !syntax.IsError(v.Type()) {
+		return false
+	}
+	for l := range pkg.LoopsAround(f, n.Pos()) {
+		if l.Stmt == nil || l.Stmt.Pos() <= v.Pos() {
+			return false
+		}
+		for use := range pkg.UsesOf(v, f) {
+			if id := use.Node(); l.Stmt.Pos() <= id.Pos() && id.Pos() < l.Stmt.End() && id.Pos() != n.Lhs[len(n.Lhs)-1].Pos() {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// returnsTensors reports whether f returns tensors. Failures of their work come out with them.
+func returnsTensors(f *blocking.Func) bool {
+	for v := range f.Sig.Results().Variables() {
+		if f.Package.HoldsTensors(v.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasError reports whether the last result of the callee is an error.
+func hasError(c *blocking.Call) bool {
+	results := c.In.Package.ResultsOf(c)
+	return results.Len() > 0 && syntax.IsError(results.At(results.Len()-1).Type())
+}
+
+// returnsError reports whether a function with the signature sig returns an error as its last result.
+func returnsError(sig *types.Signature) bool {
+	results := sig.Results()
+	return results.Len() > 0 && syntax.IsError(results.At(results.Len()-1).Type())
+}
