@@ -27,6 +27,9 @@ func check(p *lint.Pass) {
 	}
 	for _, r := range sites.Detours(p) {
 		message := "round trip: " + r.Name + " waits for the device, and its value only goes back into tensor operations; use the tensor itself"
+		if r.Copied {
+			message = "round trip: the elements go through the host and come back unchanged; a tensor never changes, so use it itself, Detach, As or To"
+		}
 		if r.Drawn {
 			message = "round trip: " + r.Name + " waits until the device has drawn a number; draw it on the host, or use the tensor itself"
 		}

@@ -49,7 +49,7 @@ func Returned(p *lint.Pass) []Return {
 				list = append(list, Return{Call: c, Name: p.CallName(c, w), Loop: l})
 				continue
 			}
-			if c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() {
+			if c.API.Kind != tensorapi.Read || c.Lib != tensorapi.Ours() || c.API.Arg != tensorapi.Recv && !isPlainRead(c) {
 				continue
 			}
 			name := p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead})
@@ -76,11 +76,15 @@ func Detours(p *lint.Pass) []Return {
 			continue
 		}
 		for _, c := range f.Calls {
-			if c.Away || IsAllowed(c) || Innermost(p.Package, c) != nil || p.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always {
+			if c.Away || IsAllowed(c) || p.GuardOf(f, c.Expr.Pos(), nil) != blocking.Always {
 				continue
 			}
-			if isMapped(p.Package, c) {
-				list = append(list, Return{Call: c, Name: p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead})})
+			inLoop := Innermost(p.Package, c) != nil
+			if copied := !inLoop && isMoved(p.Package, c); copied || !inLoop && isMapped(p.Package, c) || isSummed(p.Package, c) {
+				list = append(list, Return{Call: c, Name: p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), Copied: copied})
+				continue
+			}
+			if inLoop {
 				continue
 			}
 			if !syntax.IsNumeric(typeOf(p.Package, c.Expr)) || slices.ContainsFunc(Of(p), func(s *Site) bool { return s.Call == c.Expr }) {
@@ -130,15 +134,11 @@ func isDraw(pkg *blocking.Package, c *blocking.Call) bool {
 //	}
 //	return tensor.From(v)
 func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
-	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-	if !ok || c.API.Kind != tensorapi.Read || c.API.Arg != tensorapi.Recv || c.Lib != tensorapi.Ours() || len(assign.Lhs) != 1 || len(c.Expr.Args) > 0 {
+	if !readsElements(pkg, c) {
 		return false
 	}
-	if of := c.Operand(tensorapi.Recv)[0]; !pkg.Fresh(of, c.In, c.In.WholeLoop()) && !isOfParam(pkg, of, c.In) {
-		return false
-	}
-	v := pkg.Variable(assign.Lhs[0])
-	if v == nil || v.IsField() || syntax.ElementType(v.Type()) == nil || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
+	v := elementsIn(pkg, c)
+	if v == nil || slices.ContainsFunc(pkg.Defs[v], func(d blocking.Def) bool {
 		return d.Kind == blocking.DefValue && d.Value != c.Expr && types.Identical(pkg.Info.TypeOf(d.Value), v.Type())
 	}) {
 		return false
@@ -163,6 +163,8 @@ func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
 		case *ast.CallExpr:
 			switch {
 			case syntax.IsBuiltin(pkg.Info, n, "len"):
+			case isSort(pkg, n):
+				looped = true
 			case isHost(pkg, n):
 				_, returned := use.Parent().Parent().Node().(*ast.ReturnStmt)
 				made = made || returned
@@ -393,13 +395,13 @@ func isRemade(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 // readsAll reports whether c reads all elements of something else in each iteration of l.
 func readsAll(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	_, isNumber := typeOf(pkg, c.Expr).Underlying().(*types.Basic)
-	return !isNumber && !blocking.IsTensor(typeOf(pkg, c.Expr)) && pkg.Varies(c.Operand(tensorapi.Recv)[0], l)
+	return !isNumber && !blocking.IsTensor(typeOf(pkg, c.Expr)) && pkg.Varies(c.Operand(c.API.Arg)[0], l)
 }
 
 // isListElement reports whether c reads an element of a list that l goes through, or a field of one, and the value only
 // becomes an operand of what l enqueues. The tensors in the list were made elsewhere.
 func isListElement(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
-	of := ast.Unparen(c.Operand(tensorapi.Recv)[0])
+	of := ast.Unparen(c.Operand(c.API.Arg)[0])
 	for {
 		sel, ok := of.(*ast.SelectorExpr)
 		if !ok {
@@ -422,7 +424,7 @@ func isListElement(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bo
 		}
 		list = s.X
 	}
-	if list == nil || pkg.Varies(list, l) || pkg.IsHostList(list) || len(c.Expr.Args) > 0 {
+	if list == nil || pkg.Varies(list, l) || pkg.IsHostList(list) || !isPlainRead(c) {
 		return false
 	}
 	places := Uses(pkg, c, l)

@@ -3,6 +3,8 @@ package device
 
 type Device struct{ _ int }
 
+type Shape []int
+
 type Element interface {
 	float32 | float64 | int64 | bool
 }

@@ -21,17 +21,18 @@ func (p *Param) Set(t *Tensor)  {}
 
 type Source interface{ device.Element | int }
 
-func TryFrom[T Source](data []T, shape ...int) (*Tensor, error)   { return nil, nil }
-func From[T Source](data []T, shape ...int) *Tensor               { return nil }
-func Zeros(shape ...int) *Tensor                                  { return nil }
-func Ones(shape ...int) *Tensor                                   { return nil }
-func Randn(shape ...int) *Tensor                                  { return nil }
-func Where(cond, x, y *Tensor) *Tensor                            { return nil }
-func VMap(f func(rows ...*Tensor) *Tensor, xs ...*Tensor) *Tensor { return nil }
-func Wait(ts ...*Tensor) error                                    { return nil }
-func ItemOf[T device.Element](t *Tensor) T                        { var zero T; return zero }
-func SliceOf[T device.Element](t *Tensor) []T                     { return nil }
-func RandInt(lo, hi int, shape ...int) *Tensor                    { return nil }
+func TryFrom[T Source](data []T, shape ...int) (*Tensor, error)          { return nil, nil }
+func From[T Source](data []T, shape ...int) *Tensor                      { return nil }
+func FromOn[T Source](dev device.Device, data []T, shape ...int) *Tensor { return nil }
+func Zeros(shape ...int) *Tensor                                         { return nil }
+func Ones(shape ...int) *Tensor                                          { return nil }
+func Randn(shape ...int) *Tensor                                         { return nil }
+func Where(cond, x, y *Tensor) *Tensor                                   { return nil }
+func VMap(f func(rows ...*Tensor) *Tensor, xs ...*Tensor) *Tensor        { return nil }
+func Wait(ts ...*Tensor) error                                           { return nil }
+func ItemOf[T device.Element](t *Tensor) T                               { var zero T; return zero }
+func SliceOf[T device.Element](t *Tensor) []T                            { return nil }
+func RandInt(lo, hi int, shape ...int) *Tensor                           { return nil }
 
 func (t *Tensor) Transpose(axes ...int) *Tensor { return nil }
 func (t *Tensor) Unsqueeze(axis int) *Tensor    { return nil }
@@ -51,6 +52,7 @@ func (t *Tensor) Unbind(axis int) []*Tensor                    { return nil }
 func (t *Tensor) Slice(axis, from, to int) *Tensor             { return nil }
 func (t *Tensor) Reshape(shape ...int) *Tensor                 { return nil }
 func (t *Tensor) Dim(i int) int                                { return 0 }
+func (t *Tensor) Shape() device.Shape                          { return nil }
 func (t *Tensor) Ready() bool                                  { return false }
 func (t *Tensor) Item() float64                                { return 0 }
 func (t *Tensor) ItemInt() int64                               { return 0 }
