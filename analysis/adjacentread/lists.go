@@ -60,7 +60,7 @@ func listReadOf(pkg *blocking.Package, c *blocking.Call) *listRead {
 	joined := isJoined(pkg, c)
 	key := isKey(pkg, c, l)
 	_, prints := c.Printer()
-	if l == nil || !joined && !key && !prints && !isNumber(pkg.ResultsOf(c)) && !(c.API.Kind == tensorapi.Unknown && areNumbers(pkg.ResultsOf(c))) {
+	if l == nil || !joined && !key && !prints && !isNumber(pkg.ResultsOf(c)) && !c.IsFunc("ItemOf") && !(c.API.Kind == tensorapi.Unknown && areNumbers(pkg.ResultsOf(c))) {
 		return nil
 	}
 	if list := listOfCallee(pkg, c, l); list != nil && readsAll(pkg, c, l) {

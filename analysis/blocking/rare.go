@@ -63,8 +63,8 @@ func isRare(pkg *Package, e *ast.BinaryExpr, holds bool, f *Func, l *Loop) bool 
 		if l != nil && isThreshold(pkg, y, e, l) && pkg.Counts(x, l) || l != nil && isInterval(pkg, x, e.Pos(), l) {
 			return true
 		}
-		// The last few: i >= n-1, i+1 >= n.
-		return l != nil && pkg.Counts(x, l) && !pkg.Varies(y, l) && (isOffset(pkg.Info, x, token.ADD) || isOffset(pkg.Info, y, token.SUB))
+		// The last few: i >= n-1, i+1 >= n. The last hundred are many in a row.
+		return l != nil && pkg.Counts(x, l) && !pkg.Varies(y, l) && (isFewFrom(pkg.Info, x, token.ADD) || isFewFrom(pkg.Info, y, token.SUB))
 	}
 	return false
 }
@@ -190,6 +190,18 @@ func (pkg *Package) Counts(e ast.Expr, l *Loop) bool {
 	}
 	basic, _ := v.Type().Underlying().(*types.Basic)
 	return found && basic != nil && basic.Info()&types.IsInteger != 0
+}
+
+// maxLast is how many iterations at the end of a loop are few.
+const maxLast = 16
+
+// isFewFrom recognises x + c and x - c, whichever op says, with a constant c of at most maxLast.
+func isFewFrom(info *types.Info, e ast.Expr, op token.Token) bool {
+	if !isOffset(info, e, op) {
+		return false
+	}
+	c, ok := syntax.IntConst(info, ast.Unparen(e).(*ast.BinaryExpr).Y)
+	return ok && c <= maxLast
 }
 
 // isOffset recognises x + c and x - c, whichever op says, with a constant c.

@@ -11,6 +11,7 @@ import (
 	"batch"
 	"lists"
 
+	"github.com/asyncgen/asyncgen/device"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
 	"github.com/asyncgen/asyncgen/runtime/optim"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
@@ -125,6 +126,13 @@ type host struct{ v float64 }
 func (h host) Item() float64   { return h.v }
 func (s scored) Item() float64 { return s.loss.Item() }
 func (s scored) half() float64 { return s.loss.Item() / 2 }
+
+func elements[T device.Element](ts []*tensor.Tensor) (out []T) {
+	for _, t := range ts {
+		out = append(out, tensor.ItemOf[T](t)) // want `tensor.ItemOf\[T\]\(t\) reads one tensor of ts`
+	}
+	return out
+}
 
 func calls(ts []*tensor.Tensor, hosts []host, scores []scored, any []valuer) (total float64) {
 	each(ts, (*tensor.Tensor).Item)                                  // want `\(\*tensor.Tensor\).Item reads one tensor of ts`

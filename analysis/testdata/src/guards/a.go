@@ -47,6 +47,15 @@ func counters(n, every, warmUp int) {
 		if i+1 >= n {
 			mark() // want `rarely`
 		}
+		if i >= n-10 {
+			mark() // want `rarely`
+		}
+		if i >= n-100 {
+			mark() // want `always`
+		}
+		if i+100 > n {
+			mark() // want `always`
+		}
 		if i == next {
 			mark() // want `rarely`
 			next += every
