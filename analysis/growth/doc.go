@@ -39,8 +39,13 @@
 // In lists that a function only appends to, to ask for the last element, all others are kept for
 // nothing. This is reported as well, also of the states of networks that nn.Snapshot returns.
 //
+// Nor does a program need all elements of what it keeps if it only computes a number of each tensor later, as by
+// y.Max(), or one number of all that it stacks. Such lists and maps are reported, local ones and unexported fields and
+// variables of the package: keep the numbers, which are tensors as well, or Maximum of the one so far and the next.
+//
 // Silent: loops over lists and ranges of numbers, and loops that a counter, a value or the end of
-// the input ends. What these collect is bounded by the number of their iterations.
+// the input ends. What these collect is bounded by the number of their iterations. Of lists that are only reduced:
+// those whose gradients are asked for, of few tensors, or of tensors that may be numbers already.
 //
 // Missed: maps that somebody looks at, channels and lists of lists; lists that another function cuts
 // (of fields, only if that function doesn't append to the field itself); lists that other functions

@@ -52,6 +52,17 @@ func check(p *lint.Pass) {
 			Message: types.ExprString(call.Args[0]) + " keeps tensors, and nothing ever looks at them; count them, or drop the list",
 		})
 	}
+	for _, r := range reduced(p.Package) {
+		remedy := "keep that"
+		if r.joined {
+			remedy = "bring each to a number, or go on with the one so far"
+		}
+		p.Report(lint.Warning, analysis.Diagnostic{
+			Pos:     r.part.Pos(),
+			End:     r.part.End(),
+			Message: types.ExprString(r.list) + " keeps " + types.ExprString(r.part) + " of every iteration, and only a number of it is used; " + remedy,
+		})
+	}
 	for _, x := range filled(p.Package) {
 		p.Report(lint.Warning, analysis.Diagnostic{
 			Pos:     x.Pos(),
