@@ -88,7 +88,7 @@
 //   - waits for input or the network, or answers a client on a channel that came with the question. It is a
 //     warning where the input is a file or an io.Reader, the loop shows nothing meanwhile, and the value is
 //     only kept or ends all in an error: nobody waits for it;
-//   - does nothing but read what it receives and pass the value on;
+//   - does nothing but read what it receives and pass the value on or print it;
 //   - receives tensors and doesn't train, and shows a text for each at once, or decides by each whether to
 //     call an unknown function, as an alarm;
 //   - goes over the folds of a cross-validation, by the name of the variable or its type;

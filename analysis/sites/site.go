@@ -122,7 +122,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		}
 		if w.Kind == blocking.WaitPrint {
 			s.Uses = Printed
-			s.Outside = s.Outside || isTableLine(pkg, c, l)
+			s.Outside = s.Outside || isTableLine(pkg, c, l) || takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
 		}
 		s.Outside = s.Outside || savesCollected(pkg, c, w.Operand, l) || isOverFolds(pkg, l)
 		kept := false
