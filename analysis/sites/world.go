@@ -177,7 +177,7 @@ func answersNumber(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bo
 }
 
 // changesState reports whether c is a method of a world of which l asks the state to make a tensor: by another method,
-// whose result may be in a variable, or as a field that c's method sets.
+// whose result may be in a variable, or as a field of numbers that c's method sets.
 //
 //	over = g.Play(pick(tensor.From(g.State())))
 func changesState(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
@@ -206,7 +206,7 @@ func changesState(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) boo
 				pkg.Variable(call.Operand(tensorapi.Recv)[0]) == world && pkg.Params[world].Operand != tensorapi.Recv
 		case *ast.SelectorExpr:
 			field := pkg.Variable(n)
-			return field != nil && field.IsField() && c.Target != nil && slices.ContainsFunc(pkg.Defs[field], func(d blocking.Def) bool { return d.In == c.Target })
+			return field != nil && field.IsField() && !pkg.HoldsTensors(field.Type()) && c.Target != nil && slices.ContainsFunc(pkg.Defs[field], func(d blocking.Def) bool { return d.In == c.Target })
 		}
 		return false
 	}
