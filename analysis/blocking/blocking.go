@@ -394,6 +394,7 @@ type Call struct {
 	summary *Summary       // the fact about a callee in another package, or nil
 	bound   bool           // Impls has method values, whose receivers were fixed when they were assigned
 	recv    ast.Expr       // loss in get := loss.Item; get(), or nil
+	held    FuncValue      // the one in a variable that is set once, if Target is nil
 	result  int            // the number of Maker's result that is called
 	foreign bool           // the callee takes functions, and its package has no facts
 	iter    *ast.RangeStmt // the statement that calls the iterator Expr.Fun, or nil
@@ -420,8 +421,13 @@ func (c *Call) Summary() *Summary {
 	case c.Impls != nil:
 		s := agreement(c.Impls)
 		if c.bound {
-			s.Waits = slices.DeleteFunc(s.Waits, func(w Wait) bool { return w.Operand == tensorapi.Recv })
-			s.Barriers = slices.DeleteFunc(s.Barriers, func(w Wait) bool { return w.Operand == tensorapi.Recv })
+			s = s.withoutReceiver()
+		}
+		return s
+	case c.held.IsKnown():
+		s := c.held.Summary()
+		if c.held.recv != nil {
+			s = s.withoutReceiver()
 		}
 		return s
 	case c.Maker != nil && c.Maker.returnedFunc(c.result) != nil:
@@ -626,10 +632,10 @@ func (c *Call) Operand(i int) []ast.Expr {
 	if c.Callee != nil && c.recv == nil && c.isMethodExpr() {
 		i++ // the receiver is the first argument
 	} else if i == tensorapi.Recv {
-		if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok {
-			return []ast.Expr{sel.X}
-		} else if c.recv != nil {
+		if c.recv != nil {
 			return []ast.Expr{c.recv}
+		} else if sel, ok := ast.Unparen(c.Expr.Fun).(*ast.SelectorExpr); ok {
+			return []ast.Expr{sel.X}
 		}
 		return nil
 	}

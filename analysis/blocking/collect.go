@@ -266,6 +266,7 @@ func resolveValue(pkg *Package, c *Call) {
 			if c.Dynamic {
 				c.Impls, c.bound = setTo(pkg, c.Expr.Fun)
 				c.summary = fieldOfOthers(pkg, c.Expr.Fun)
+				c.held = heldFunc(pkg, c)
 			}
 		}
 	}
@@ -300,24 +301,28 @@ func resolveValue(pkg *Package, c *Call) {
 	}
 }
 
-// resolveBound reports whether c calls a local variable that holds a library's method, with its receiver or without,
-// and notes it:
+// resolveBound reports whether c calls a variable that holds a library's function, or its method with or without the
+// receiver, and notes it. The variable is set once. A field or a variable of the package holds no receiver.
 //
 //	get, item := loss.Item, (*tensor.Tensor).Item
 //	get()
 //	item(loss)
+//	t := trainer{sync: asyncrt.WaitAll}
+//	t.sync()
 func resolveBound(pkg *Package, c *Call) bool {
-	v := pkg.Local(c.Expr.Fun)
-	d := pkg.Defs[v]
-	if v == nil || len(d) != 1 || d[0].Kind != DefValue || pkg.Params[v].Of != nil {
+	value, local := heldBy(pkg, c.Expr.Fun)
+	if x, ok := value.(*ast.IndexExpr); ok {
+		value = ast.Unparen(x.X)
+	}
+	sel, ok := value.(*ast.SelectorExpr)
+	if !ok {
 		return false
 	}
-	sel, ok := ast.Unparen(d[0].Value).(*ast.SelectorExpr)
-	if !ok || pkg.Info.Selections[sel] == nil {
-		return false
+	isExpr, isBound := false, false
+	if s := pkg.Info.Selections[sel]; s != nil {
+		isExpr, isBound = s.Kind() == types.MethodExpr, s.Kind() == types.MethodVal
 	}
-	isExpr := pkg.Info.Selections[sel].Kind() == types.MethodExpr
-	if !isExpr && pkg.Info.Selections[sel].Kind() != types.MethodVal || isExpr && len(c.Expr.Args) != 1 {
+	if isExpr && len(c.Expr.Args) != 1 || isBound && !local {
 		return false
 	}
 	fn, ok := pkg.Info.Uses[sel.Sel].(*types.Func)
@@ -327,11 +332,55 @@ func resolveBound(pkg *Package, c *Call) bool {
 	if c.API, c.Lib = Libraries().Lookup(fn); c.Lib == nil {
 		return false
 	}
-	c.Callee, c.recv = fn, sel.X
-	if isExpr {
+	c.Callee = fn
+	switch {
+	case isExpr:
 		c.recv = c.Expr.Args[0]
+	case isBound:
+		c.recv = sel.X
 	}
 	return true
+}
+
+// heldFunc returns what is known of the function in the variable that c calls, if that is a function of another package
+// or a method that takes its receiver as its first argument.
+//
+//	s := scorer{f: metrics.Mean.Of}
+//	s.f(m, x)
+func heldFunc(pkg *Package, c *Call) FuncValue {
+	value, _ := heldBy(pkg, c.Expr.Fun)
+	if value == nil || c.Impls != nil {
+		return FuncValue{}
+	}
+	v := pkg.FuncValue(value, 0)
+	if !v.IsKnown() {
+		v = methodValue(pkg, value)
+	}
+	if v.sum == nil && !v.first {
+		return FuncValue{}
+	}
+	return v
+}
+
+// heldBy returns what the variable e holds, if it is set once and nobody else can set it, or nil; and whether it is a
+// local one.
+func heldBy(pkg *Package, e ast.Expr) (value ast.Expr, local bool) {
+	v := pkg.Local(e)
+	if local = v != nil; local && pkg.Params[v].Of != nil {
+		return nil, true
+	}
+	if !local {
+		if _, isElement := ast.Unparen(e).(*ast.IndexExpr); isElement {
+			return nil, false
+		}
+		if v = pkg.Variable(e); v == nil || v.Exported() || v.Pkg() != pkg.Pass.Pkg {
+			return nil, false
+		}
+	}
+	if d := pkg.Defs[v]; len(d) == 1 && d[0].Kind == DefValue && d[0].Value != nil {
+		value = ast.Unparen(d[0].Value)
+	}
+	return value, local
 }
 
 // resolveConcrete finds the method that c calls through an interface, if the value is in a local
@@ -697,8 +746,9 @@ func base(pkg *Package, e ast.Expr) *types.Var {
 func (pkg *Package) Variable(e ast.Expr) *types.Var {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		v, _ := pkg.Info.ObjectOf(e).(*types.Var)
-		return v
+		if v, ok := pkg.Info.ObjectOf(e).(*types.Var); ok {
+			return v.Origin() // the key of a literal is a field, too
+		}
 	case *ast.SelectorExpr:
 		v, _ := pkg.Info.ObjectOf(e.Sel).(*types.Var)
 		if v != nil {

@@ -331,6 +331,15 @@ func waitOf(list []Wait, operand int) *Wait {
 	return nil
 }
 
+// withoutReceiver is the summary of a method value, whose receiver the call doesn't name.
+func (s *Summary) withoutReceiver() *Summary {
+	isOfReceiver := func(w Wait) bool { return w.Operand == tensorapi.Recv }
+	t := *s
+	t.Waits = slices.DeleteFunc(slices.Clone(s.Waits), isOfReceiver)
+	t.Barriers = slices.DeleteFunc(slices.Clone(s.Barriers), isOfReceiver)
+	return &t
+}
+
 // withFirst returns the summary of a method expression, such as (*T).M: the receiver is its first
 // argument, so all operands have a number more. In a set of operands that is a shift by one.
 func (s *Summary) withFirst() *Summary {

@@ -275,7 +275,10 @@ func onlyListens(pkg *blocking.Package, d *blocking.Call) bool {
 //	}
 func onlyGathers(pkg *blocking.Package, d *blocking.Call) bool {
 	l, results := busyLoop(pkg, d), pkg.ResultsOf(d)
-	if l == nil || results.Len() != 1 || !syntax.IsNumeric(results.At(0).Type()) {
+	if l == nil || results.Len() != 1 {
+		return false
+	}
+	if _, generic := types.Unalias(results.At(0).Type()).(*types.TypeParam); !generic && !syntax.IsNumeric(results.At(0).Type()) {
 		return false
 	}
 	places := Uses(pkg, d, l)

@@ -154,7 +154,9 @@ func divided(pkg *blocking.Package, d *blocking.Call) []*blocking.Func {
 			funcs = append(funcs, v.Fn)
 		}
 	}
-	if isGiven := d.Callee == nil && d.Each == nil && pkg.Params[pkg.Local(d.Expr.Fun)].Of != nil; !waits || !quiet && !isGiven || !isCalledAgain(pkg, d, enqueues) {
+	isGiven := d.Callee == nil && d.Each == nil && pkg.Params[pkg.Local(d.Expr.Fun)].Of != nil
+	isUnsaid := d.Callee == nil && len(d.Summary().Waits) == 0 // by an option, say: nothing tells at the call
+	if !waits || !quiet && !isGiven && !isUnsaid || !isCalledAgain(pkg, d, enqueues) {
 		return nil
 	}
 	return funcs

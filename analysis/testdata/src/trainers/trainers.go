@@ -320,3 +320,16 @@ func (p *Pipe) Run(xs []*tensor.Tensor, w *tensor.Tensor) (all []*tensor.Tensor)
 	}
 	return append(all, p.last(w.Mean()))
 }
+
+// A Table has a row for each step.
+type Table[T any] struct {
+	Of   func(loss *tensor.Tensor) T
+	rows []T
+}
+
+func (t *Table[T]) Fill(xs []*tensor.Tensor) []T {
+	for _, x := range xs {
+		t.rows = append(t.rows, t.Of(x.Mul(x).Sum()))
+	}
+	return t.rows
+}
