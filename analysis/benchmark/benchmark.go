@@ -47,6 +47,17 @@ func check(p *lint.Pass) {
 				SuggestedFixes: wait(p, l),
 			})
 		}
+		for _, h := range handedLoops(f) {
+			if onPurpose(f) || onPurpose(h.body) {
+				continue
+			}
+			p.Report(lint.Warning, analysis.Diagnostic{
+				Pos:     h.op.Expr.Pos(),
+				End:     h.op.Expr.End(),
+				Message: "the benchmark's clock stops before this work is finished; wait for it, here or after the loop",
+				Related: []analysis.RelatedInformation{{Pos: h.stmt.Pos(), End: body(h.stmt).Pos(), Message: "the loop"}},
+			})
+		}
 	}
 }
 

@@ -43,7 +43,10 @@
 //   - loops that wait for anything in each iteration;
 //   - calls of unknown functions, which may wait.
 //
-// Missed: loops in another function than the one with the *testing.B.
+// A function of the package that has the loop, and is given what to do in each iteration, is looked
+// through: run(b, func() { x.MatMul(w) }).
+//
+// Missed: other loops in another function than the one with the *testing.B.
 //
 // Fix: inserts asyncrt.WaitIdle, which waits for all work. After a loop over b.N it stands behind
 // the loop; in a loop over b.Loop at the end of the body, so that each iteration is measured with
