@@ -201,7 +201,9 @@ func leavesUnfinished(f *blocking.Func) *blocking.Call {
 			if !blk.Live || blk.Return() == nil {
 				continue
 			}
-			if end := blk.Return().End() - 1; at == end || f.Leads(at, end, syncs) {
+			ret := blk.Return()
+			waits := slices.ContainsFunc(syncs, func(p token.Pos) bool { return at < p && ret.Pos() <= p && p < ret.End() })
+			if end := ret.End() - 1; at == end || !waits && f.Leads(at, end, syncs) {
 				return c
 			}
 		}
