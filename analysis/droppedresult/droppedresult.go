@@ -7,6 +7,7 @@ import (
 	"go/types"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/analysis"
@@ -51,7 +52,7 @@ func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
 			return "error of " + name + " is thrown away, with which the failures are gone; call it in a function that handles it"
 		}
 	case *ast.AssignStmt:
-		if v := overwritten(f.Package, c, use); v != nil {
+		if v := overwritten(f.Package, c, use); v != nil && (!forItsOwnSake(f) || isBesideStep(f.Package, c)) {
 			return "result of " + name + " is thrown away, as nobody uses " + v.Name() + " any more; a tensor never changes, so return the result, or store it"
 		}
 		if loses(c, isTimed) && (ignores(use) && returnsError(f.Outermost().Sig) || isOverwritten(f, use)) {
@@ -252,8 +253,10 @@ func readsClock(c *blocking.Call) bool {
 		switch path := c.Callee.Pkg().Path(); {
 		case path == "runtime/pprof" || path == "runtime/trace" || path == "testing":
 			return true
-		case path == "net/http" || path == "database/sql" || blocking.IsLibrary(path):
+		case path == "net/http" || path == "database/sql":
 			return false
+		case blocking.IsLibrary(path):
+			return c.IsFunc("StartTimer") || syntax.RecvName(c.Callee) == "Timer"
 		}
 	}
 	for v := range c.In.Package.ResultsOf(c).Variables() {
