@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -200,11 +201,11 @@ func nowIn(pkg *Package, e ast.Expr) *Call {
 	return nil
 }
 
-// Starts finds the places where f sets local variables to time.Now().
+// Starts finds the places where f sets local variables to time.Now(), or to time.Now().UnixNano() and its like.
 func (f *Func) Starts() map[*types.Var][]Def {
 	starts := make(map[*types.Var][]Def)
 	for _, c := range f.Calls {
-		if !syntax.IsTime(c.Callee, "Now") {
+		if !syntax.IsTime(c.Callee, "Now") && !isStamp(f.Package, c) {
 			continue
 		}
 		for cur := range c.Cur.Enclosing((*ast.AssignStmt)(nil), (*ast.ValueSpec)(nil)) {
@@ -237,10 +238,25 @@ func targets(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// Elapsed recognises time.Since(start), time.Now().Sub(start) and end.Sub(start). It returns the
-// variable with the start, and the place where the clock is read: c itself, or for end the place where
+// isStamp recognises time.Now() as a number: time.Now().UnixNano().
+func isStamp(pkg *Package, c *Call) bool {
+	if c.Callee == nil || !strings.HasPrefix(c.Callee.FullName(), "(time.Time).Unix") {
+		return false
+	}
+	now := pkg.Calls[syntax.AsCall(c.Operand(tensorapi.Recv)[0])]
+	return now != nil && syntax.IsTime(now.Callee, "Now")
+}
+
+// Elapsed recognises time.Since(start), time.Now().Sub(start), end.Sub(start) and time.Now().UnixNano() - start. It
+// returns the variable with the start, and the place where the clock is read: c itself, or for end the place where
 // that was set. It returns nil if c is none of these.
 func (f *Func) Elapsed(c *Call) (start *types.Var, read token.Pos) {
+	if isStamp(f.Package, c) {
+		if b, ok := c.Value().Parent().Node().(*ast.BinaryExpr); ok && b.Op == token.SUB && ast.Unparen(b.X) == c.Expr {
+			return f.Package.Local(b.Y), c.Expr.Pos()
+		}
+		return nil, 0
+	}
 	since := syntax.IsTime(c.Callee, "Since")
 	if !since && !syntax.IsTime(c.Callee, "Sub") || len(c.Expr.Args) != 1 {
 		return nil, 0

@@ -6,9 +6,10 @@
 // read before and after them measures how long enqueueing takes, often a
 // thousandth of the truth, unless something waits before the second reading.
 //
-// The rule reports time.Since and Sub if work is enqueued after the clock was started, and control
-// can get from there to the second reading without waiting for the work. It also reports Enqueued
-// of a Timer, the time of enqueueing, beside a text that speaks of something else.
+// The rule reports time.Since, Sub and differences such as time.Now().UnixNano() - start if work is
+// enqueued after the clock was started, and control can get from there to the second reading without
+// waiting for the work. It also reports Enqueued of a Timer, the time of enqueueing, beside a text
+// that speaks of something else.
 //
 // WRONG
 //
