@@ -616,11 +616,20 @@ func localTensor(pkg *blocking.Package, e ast.Expr) *types.Var {
 	return v
 }
 
-// addends returns the number of the operand of c that is total, or is computed from it with numbers alone.
+// addends returns the number of the operand of c that is total, a local variable set to that, or computed from it with
+// numbers alone.
+//
+//	old, ok := m.sums[name]
+//	m.sums[name] = old.Add(loss)
 func addends(pkg *blocking.Package, c *blocking.Call, total ast.Expr) (at int, ok bool) {
 	v, name := pkg.Variable(total), types.ExprString(total)
 	at = slices.IndexFunc(c.AllOperands(), func(e ast.Expr) bool {
 		e = pkg.Unscaled(e)
+		if w := pkg.Local(e); w != nil && w != v && len(pkg.Defs[w]) == 1 {
+			if d := pkg.Defs[w][0]; d.Kind == blocking.DefValue && d.Index == 0 && d.Value != nil {
+				e = d.Value
+			}
+		}
 		return pkg.Variable(e) == v && types.ExprString(ast.Unparen(e)) == name
 	})
 	return at, at >= 0
