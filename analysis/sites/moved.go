@@ -4,10 +4,12 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
+	"golang.org/x/tools/go/ast/inspector"
 )
 
 // readsElements reports whether c reads all elements of a tensor that its function computes or is given.
@@ -162,6 +164,157 @@ func sumIn(pkg *blocking.Package, loop *ast.RangeStmt) *types.Var {
 		}
 	}
 	return sum
+}
+
+// isMappedInto reports whether c reads all elements of a tensor, and its function computes the elements of another list
+// from those at the same places, and returns a tensor of that list.
+//
+//	v, out := x.Float32s(), make([]float32, n)
+//	for i := range out {
+//		out[i] = v[i] * v[i]
+//	}
+//	return tensor.From(out)
+func isMappedInto(pkg *blocking.Package, c *blocking.Call) bool {
+	if !readsElements(pkg, c) {
+		return false
+	}
+	var loops []ast.Stmt
+	switch n := c.Value().Parent().Node().(type) {
+	case *ast.RangeStmt:
+		loops = append(loops, n)
+	case *ast.AssignStmt:
+		i := slices.Index(n.Rhs, nodeOf(c.Value()))
+		if i < 0 || len(n.Lhs) != len(n.Rhs) {
+			return false
+		}
+		v := pkg.Variable(n.Lhs[i])
+		if v == nil || v.IsField() || len(pkg.Defs[v]) != 1 {
+			return false
+		}
+		for use := range pkg.UsesOf(v, c.In) {
+			if call, ok := use.Parent().Node().(*ast.CallExpr); ok && syntax.IsBuiltin(pkg.Info, call, "len") {
+				continue
+			}
+			loop := loopAround(use)
+			if loop == nil {
+				return false
+			}
+			loops = append(loops, loop)
+		}
+	}
+	var out *types.Var
+	for _, loop := range loops {
+		filled := filledBy(pkg, loop)
+		if filled == nil || out != nil && filled != out {
+			return false
+		}
+		out = filled
+	}
+	return out != nil && becomesResult(pkg, out, c.In)
+}
+
+// loopAround returns the innermost loop around cur in the same function, or nil.
+func loopAround(cur inspector.Cursor) ast.Stmt {
+	for c := range cur.Enclosing((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil), (*ast.FuncLit)(nil)) {
+		loop, _ := c.Node().(ast.Stmt)
+		return loop
+	}
+	return nil
+}
+
+// filledBy returns the local list of which loop sets each element, or to which it appends one in each iteration,
+// computed from elements of lists at the same place; nil if the loop does anything else.
+func filledBy(pkg *blocking.Package, loop ast.Stmt) (out *types.Var) {
+	var counter *types.Var
+	var body *ast.BlockStmt
+	switch s := loop.(type) {
+	case *ast.RangeStmt:
+		body = s.Body
+		if s.Key != nil {
+			counter = pkg.Variable(s.Key)
+		}
+	case *ast.ForStmt:
+		body = s.Body
+		if init, ok := s.Init.(*ast.AssignStmt); ok && len(init.Lhs) == 1 {
+			counter = pkg.Variable(init.Lhs[0])
+		}
+	}
+	for _, stmt := range body.List {
+		assign, ok := stmt.(*ast.AssignStmt)
+		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 || out != nil || !isElementwise(pkg, assign.Rhs[0], counter) {
+			return nil
+		}
+		switch lhs := ast.Unparen(assign.Lhs[0]).(type) {
+		case *ast.IndexExpr:
+			if assign.Tok != token.ASSIGN || counter == nil || pkg.Local(lhs.Index) != counter {
+				return nil
+			}
+			out = pkg.Local(lhs.X)
+		case *ast.Ident:
+			v := pkg.Variable(lhs)
+			if call := syntax.AsCall(assign.Rhs[0]); call != nil && syntax.IsBuiltin(pkg.Info, call, "append") && pkg.Variable(call.Args[0]) == v {
+				out = v
+			} else if assign.Tok != token.DEFINE {
+				return nil // it carries a number from one place to the next
+			}
+		default:
+			return nil
+		}
+		if out == nil && assign.Tok != token.DEFINE {
+			return nil
+		}
+	}
+	return out
+}
+
+// isElementwise reports whether e computes with numbers, and elements of lists at the place of the counter.
+func isElementwise(pkg *blocking.Package, e ast.Expr, counter *types.Var) bool {
+	ok := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case nil, *ast.Ident, *ast.BasicLit, *ast.BinaryExpr, *ast.UnaryExpr, *ast.ParenExpr:
+		case *ast.SelectorExpr:
+			return false
+		case *ast.IndexExpr:
+			ok = ok && counter != nil && pkg.Local(n.X) != nil && pkg.Local(n.Index) == counter
+		case *ast.CallExpr:
+			tv, c := pkg.Info.Types[n.Fun], pkg.Calls[n]
+			ok = ok && (tv.IsType() || tv.IsBuiltin() || c != nil && c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "math")
+		default:
+			ok = false
+		}
+		return ok
+	})
+	return ok
+}
+
+// becomesResult reports whether a function of tensors returns what it makes of the list out, and does no more with it
+// than to fill it.
+func becomesResult(pkg *blocking.Package, out *types.Var, f *blocking.Func) bool {
+	made := false
+	for use := range pkg.UsesOf(out, f) {
+		switch n := use.Parent().Node().(type) {
+		case *ast.CallExpr:
+			_, returned := use.Parent().Parent().Node().(*ast.ReturnStmt)
+			switch {
+			case syntax.IsBuiltin(pkg.Info, n, "len"), syntax.IsBuiltin(pkg.Info, n, "append"):
+			case isHost(pkg, n) && returned:
+				made = true
+			default:
+				return false
+			}
+		case *ast.IndexExpr:
+			if loop := loopAround(use); n.X != use.Node() || loop == nil || filledBy(pkg, loop) != out {
+				return false
+			}
+		case *ast.RangeStmt:
+		default:
+			if !syntax.IsTarget(use) {
+				return false
+			}
+		}
+	}
+	return made
 }
 
 // isSort recognises functions of the standard library that sort or reverse the list that they are given.

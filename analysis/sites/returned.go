@@ -80,7 +80,7 @@ func Detours(p *lint.Pass) []Return {
 				continue
 			}
 			inLoop := Innermost(p.Package, c) != nil
-			if copied := !inLoop && isMoved(p.Package, c); copied || !inLoop && isMapped(p.Package, c) || isSummed(p.Package, c) {
+			if copied := !inLoop && isMoved(p.Package, c); copied || !inLoop && (isMapped(p.Package, c) || isMappedInto(p.Package, c)) || isSummed(p.Package, c) {
 				list = append(list, Return{Call: c, Name: p.CallName(c, blocking.CallWait{Kind: blocking.WaitRead}), Copied: copied})
 				continue
 			}

@@ -80,7 +80,74 @@ func meanOfEach(shards [][]*tensor.Tensor) []*tensor.Tensor {
 	return out
 }
 
+// Elements of another list, each from those at the same place.
+
+func squares(x *tensor.Tensor) *tensor.Tensor {
+	v := tensor.SliceOf[float32](x) // want `round trip`
+	out := make([]float32, len(v))
+	for i, e := range v {
+		sq := e * e
+		out[i] = sq + 1
+	}
+	return tensor.From(out)
+}
+
+func differences(x, y *tensor.Tensor) *tensor.Tensor {
+	a, b := x.Float32s(), y.Float32s() // want `x.Float32s` `y.Float32s`
+	out := make([]float32, len(a))
+	for i := range out {
+		out[i] = a[i] - b[i]
+	}
+	return tensor.From(out)
+}
+
+func positive(x *tensor.Tensor) *tensor.Tensor {
+	var out []float32
+	for _, e := range x.Float32s() { // want `round trip`
+		out = append(out, max(e, 0))
+	}
+	return tensor.From(out)
+}
+
 // Silent.
+
+func lookedUp(x *tensor.Tensor, table []float32) *tensor.Tensor {
+	v := x.Float32s()
+	out := make([]float32, len(v))
+	for i, e := range v {
+		out[i] = table[int(e)]
+	}
+	return tensor.From(out)
+}
+
+func smoothed(x *tensor.Tensor) *tensor.Tensor {
+	v := x.Float32s()
+	out, last := make([]float32, len(v)), float32(0)
+	for i, e := range v {
+		last = 0.9*last + 0.1*e
+		out[i] = last
+	}
+	return tensor.From(out)
+}
+
+func chosen(x *tensor.Tensor) *tensor.Tensor {
+	var out []float32
+	for _, e := range x.Float32s() {
+		if e > 0 {
+			out = append(out, e)
+		}
+	}
+	return tensor.From(out)
+}
+
+func applied(x *tensor.Tensor, f func(float32) float32) *tensor.Tensor {
+	v := x.Float32s()
+	out := make([]float32, len(v))
+	for i, e := range v {
+		out[i] = f(e)
+	}
+	return tensor.From(out)
+}
 
 type frame struct {
 	data  []float32
