@@ -249,23 +249,21 @@ func readsClock(c *blocking.Call) bool {
 	if c.API.Kind != tensorapi.Poll && blocking.TellsTime(c) || c.Maker != nil && readsClock(c.Maker) || c.Summary().Clocks != 0 || c.Summary().Timer {
 		return true
 	}
-	if c.Callee != nil && c.Callee.Pkg() != nil {
-		switch path := c.Callee.Pkg().Path(); {
-		case path == "runtime/pprof" || path == "runtime/trace" || path == "testing":
-			return true
-		case path == "net/http" || path == "database/sql":
-			return false
-		case blocking.IsLibrary(path):
-			return c.IsFunc("StartTimer") || syntax.RecvName(c.Callee) == "Timer"
-		}
-	}
 	for v := range c.In.Package.ResultsOf(c).Variables() {
 		if isTimeLike(v.Type(), 0) {
 			return true
 		}
 	}
-	if c.Callee == nil {
+	if c.Callee == nil || c.Callee.Pkg() == nil {
 		return false
+	}
+	switch path := c.Callee.Pkg().Path(); {
+	case path == "runtime/pprof" || path == "runtime/trace" || path == "testing":
+		return true
+	case path == "net/http" || path == "database/sql":
+		return false
+	case blocking.IsLibrary(path):
+		return syntax.RecvName(c.Callee) == "Timer"
 	}
 	recv := c.Callee.Signature().Recv()
 	return recv != nil && !c.In.Package.HoldsTensors(recv.Type()) && isTimeLike(recv.Type(), 0)

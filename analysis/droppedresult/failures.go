@@ -3,6 +3,7 @@ package droppedresult
 import (
 	"go/ast"
 	"go/types"
+	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
@@ -26,13 +27,15 @@ func isBarrier(c *blocking.Call) bool {
 	return c.API.Kind == tensorapi.WaitAll && syntax.RecvName(c.Callee) == "" || c.IsFunc("Try")
 }
 
-// isRecord recognises what writes results to files or to other ranks, or reads files. Its error is all that says that
-// they are not there, which is so for Close, too: what is recorded may be written then. Only a file that was read has
-// nothing to say when it is closed.
+// isRecord recognises what writes results to files or to other ranks, or reads checkpoints. Its error is all that says
+// that they are not there, which is so for Close, too: what is recorded may be written then. Only a file that was read
+// has nothing to say when it is closed, and data sets in memory have no failures.
 func isRecord(c *blocking.Call) bool {
 	switch c.API.Kind {
-	case tensorapi.WaitAll, tensorapi.Save, tensorapi.Control:
-		return !isBarrier(c) && !c.IsFunc("File.Close")
+	case tensorapi.WaitAll, tensorapi.Save:
+		return !isBarrier(c)
+	case tensorapi.Control:
+		return strings.HasSuffix(c.Callee.Pkg().Path(), "/files") && !c.IsFunc("File.Close") || c.IsFunc("Save")
 	}
 	return syntax.IsFullName(c.Callee, "(*github.com/asyncgen/asyncgen/device/wire.Job).Close")
 }

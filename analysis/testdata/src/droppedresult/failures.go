@@ -8,6 +8,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/device/wire"
 	asyncrt "github.com/asyncgen/asyncgen/runtime"
+	"github.com/asyncgen/asyncgen/runtime/data"
 	"github.com/asyncgen/asyncgen/runtime/files"
 	"github.com/asyncgen/asyncgen/runtime/nn"
 	"github.com/asyncgen/asyncgen/runtime/scalars"
@@ -113,6 +114,11 @@ func closedAfterFailure(w *scalars.Writer, job *wire.Job, step func() error) err
 func told(w *scalars.Writer) (err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	return nil
+}
+
+// inMemory asks a data set, which is an interface, and knows that it has no files.
+func inMemory(set data.Dataset[float32, int64], x []float32, y []int64) {
+	set.At(0, x, y)
 }
 
 func onPurpose(w *scalars.Writer) { _ = w.Close() }
