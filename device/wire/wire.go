@@ -24,6 +24,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -122,6 +123,15 @@ func DefaultTimeout() (time.Duration, error) {
 
 // Rank is the number of this process, from 0. What only one process should do, such as printing, rank 0 does.
 func (j *Job) Rank() int { return j.rank }
+
+// Output returns w on rank 0, and on other ranks a writer that drops everything: what all ranks print there appears
+// once. If j is nil, as in a program that may have no job, it returns w.
+func (j *Job) Output(w io.Writer) io.Writer {
+	if j == nil || j.rank == 0 {
+		return w
+	}
+	return io.Discard
+}
 
 // Size is the number of ranks.
 func (j *Job) Size() int { return j.size }

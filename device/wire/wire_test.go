@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -335,6 +337,21 @@ func TestTimeoutSetting(t *testing.T) {
 		t.Setenv("ASYNCGEN_RANK_TIMEOUT", value)
 		if _, err := wire.NewJob(wiretest.New(1).Rank(0), wire.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
+// Rank 0 prints, and a program without a job.
+func TestOutput(t *testing.T) {
+	list := append(jobs(t, wiretest.New(2), 2, wire.Options{}), nil)
+	for i, want := range []io.Writer{os.Stdout, io.Discard, os.Stdout} {
+		if got := list[i].Output(os.Stdout); got != want {
+			t.Errorf("job %d prints to %v, want %v", i, got, want)
+		}
+	}
+	for _, j := range list[:2] {
+		if err := j.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -78,10 +78,7 @@ func run(ctx context.Context, job *wire.Job, text string, size config, steps int
 	if err != nil {
 		return err
 	}
-	isFirst := job == nil || job.Rank() == 0
-	if isFirst {
-		fmt.Printf("%d characters, %d different ones\n", len(ids), letters.Len())
-	}
+	fmt.Fprintf(job.Output(os.Stdout), "%d characters, %d different ones\n", len(ids), letters.Len())
 
 	if steps < 1 || prompt == "" {
 		return errors.New("want a step or more, and a prompt of a character or more")
@@ -110,7 +107,7 @@ func run(ctx context.Context, job *wire.Job, text string, size config, steps int
 	default:
 		err = train(ctx, model, batches, steps)
 	}
-	if err != nil || !isFirst {
+	if err != nil || job != nil && job.Rank() != 0 {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "trained in %v\n", time.Since(start).Round(time.Millisecond))

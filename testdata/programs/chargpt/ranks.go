@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 
 	"github.com/asyncgen/asyncgen/device/mpi"
@@ -31,11 +30,7 @@ func overRanks(f func(job *wire.Job) error) {
 func trainOver(ctx context.Context, job *wire.Job, model *gpt, batches *data.Loader, steps int) error {
 	net := nn.DataParallel(model, nn.Parallel{Job: job})
 	opt := newOptimizer(model, steps)
-	out := io.Discard
-	if job.Rank() == 0 {
-		out = os.Stdout
-	}
-	err := repeat(ctx, batches, steps, out, func(b data.Batch) *tensor.Tensor {
+	err := repeat(ctx, batches, steps, job.Output(os.Stdout), func(b data.Batch) *tensor.Tensor {
 		loss := net.Loss(nn.CrossEntropy, b.X, b.Y)
 		opt.ZeroGrad()
 		loss.Backward()
