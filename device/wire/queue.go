@@ -72,11 +72,13 @@ const (
 	isFailed = 2 // what was to be sent could not be computed
 )
 
-// Messages with at most so many bytes, and at most so many messages, are with the transport at once, but always one.
-// Both are memory that is in use, and a link needs no more to be busy all the time.
+// Messages with at most so many bytes, and at most so many messages, are with the transport at once, but always two: a
+// link needs no more to be busy all the time. All of it is memory in use, and the first touch of that costs more than a
+// message: with 64 MiB, that took a rank as long as a step. A device lends nothing larger than lentBytes.
 const (
-	windowBytes    = 64 << 20
+	windowBytes    = 8 << 20
 	windowMessages = 64
+	lentBytes      = 64 << 20
 )
 
 const maxFailures = 1 << 16 // the oldest are dropped
@@ -100,7 +102,7 @@ func (q *queue) Alloc(bytes int64) (*device.Buffer, error) {
 	if q.isLost.Load() {
 		return nil, q.job.Err()
 	}
-	if bytes < 0 || bytes > windowBytes {
+	if bytes < 0 || bytes > lentBytes {
 		return nil, fmt.Errorf("wire: %d bytes: %w", bytes, device.ErrOutOfMemory)
 	}
 	return device.HostBuffer(bytes), nil
@@ -223,7 +225,7 @@ func (q *queue) next() (*message, error) {
 		return nil, nil
 	}
 	m := q.messages[q.begun]
-	if bytes := int64(m.size + trailer); q.begun > 0 && (q.begun == windowMessages || q.bytes+bytes > windowBytes) {
+	if bytes := int64(m.size + trailer); q.begun > 1 && (q.begun == windowMessages || q.bytes+bytes > windowBytes) {
 		return nil, nil
 	}
 	buf, err := q.job.memory.Alloc(int64(m.size + trailer))

@@ -154,6 +154,38 @@ func TestManyMessages(t *testing.T) {
 		if err := j.Close(); err != nil {
 			t.Error(err)
 		}
+		if got, most := j.Peak(), int64(2*wire.WindowBytes); got > most {
+			t.Errorf("rank %d had %d bytes with the transport, want at most %d", j.Rank(), got, most)
+		}
+	}
+}
+
+// A message is copied while the one before it is on its way, however large both are, and no more than that.
+func TestTwoLargeMessages(t *testing.T) {
+	w := wiretest.New(2)
+	list := jobs(t, w, 2, wire.Options{Program: "p"})
+	const size = wire.WindowBytes / 8 * 3 / 4 // three quarters of the window
+	w.Hold()
+	to, from := list[0].To(1).Backend(), list[1].From(0).Backend()
+	out := device.HostBuffer(8 * size)
+	for i := range 3 {
+		submit(t, to, sending(out, 0, size, uint64(i)))
+		submit(t, from, receiving(device.HostBuffer(8*size), 0, size, uint64(i)))
+	}
+	if err := to.Wait(t.Context(), 2); err != nil {
+		t.Error(err)
+	}
+	if to.Done(3) {
+		t.Error("three messages larger than the window are with the transport")
+	}
+	w.Release()
+	if err := from.Wait(t.Context(), 3); err != nil {
+		t.Error(err)
+	}
+	for _, j := range list {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
