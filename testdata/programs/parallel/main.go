@@ -136,7 +136,7 @@ type run struct {
 }
 
 // train trains a new model on devices, with the other ranks of a job unless that is nil. The time leaves out the first
-// step, in which the weights are drawn and copied.
+// step, in which the weights are drawn and copied. Other ranks than 0 return nothing: they have the same.
 func train(c config, job *wire.Job, devices []device.Device, clock func() time.Duration) run {
 	tensor.Seed(1)
 	var layers []nn.Module
@@ -155,6 +155,9 @@ func train(c config, job *wire.Job, devices []device.Device, clock func() time.D
 	}
 	asyncrt.WaitAll()
 	took := clock() - start
+	if job != nil && job.Rank() > 0 {
+		return run{} // rank 0 prints
+	}
 
 	var weights []*tensor.Tensor
 	for _, p := range model.Params() {
