@@ -3,6 +3,7 @@ package device
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -93,6 +94,15 @@ func NewAllocator(src Source, limit int64) *Allocator {
 	}
 	a.heap.init(src, limit)
 	a.pressure.init()
+	return a
+}
+
+// NewPool is NewAllocator for callers who put back all blocks by themselves. Their blocks are never garbage, so the
+// Allocator calls no garbage collector.
+func NewPool(src Source, limit int64) *Allocator {
+	a := NewAllocator(src, limit)
+	a.pressure.isOff = true
+	a.pressure.due.Store(math.MaxInt64)
 	return a
 }
 

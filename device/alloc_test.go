@@ -548,6 +548,29 @@ func TestMemoryFromEnvironment(t *testing.T) {
 	NewAllocator(&fakeSource{}, 0)
 }
 
+// A pool has nothing that the collector could find, whatever it hands out, and at its limit, too.
+func TestPoolCallsNoCollector(t *testing.T) {
+	const bytes, limit = 4 << 20, 4 * minPressure
+	a := NewPool(&fakeSource{}, limit)
+	a.pressure.collect = func() { t.Error("the collector was called") }
+	for range 100 {
+		var all []*Buffer
+		for a.Live() <= limit/2 {
+			b, err := a.Alloc(bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b)
+		}
+		if _, err := a.Alloc(2 * limit); !errors.Is(err, ErrOutOfMemory) {
+			t.Errorf("got %v beyond the limit", err)
+		}
+		for _, b := range all {
+			a.Free(b)
+		}
+	}
+}
+
 // TestPressure uses a clock and a collector of its own.
 func TestPressure(t *testing.T) {
 	a := NewAllocator(&fakeSource{}, 1<<40)

@@ -31,7 +31,8 @@ const (
 
 // pressure decides when an Allocator calls the collector.
 type pressure struct {
-	due atomic.Int64 // press is called when Allocator.handedOut has reached this
+	isOff bool         // nothing is garbage, see NewPool
+	due   atomic.Int64 // press is called when Allocator.handedOut has reached this
 
 	mu      sync.Mutex    // held during a collection; guards the rest
 	earlier int64         // handedOut when the last collection ended
@@ -107,7 +108,7 @@ const touchRate = 1
 func (a *Allocator) collectInstead(bytes int64) bool {
 	p := &a.pressure
 	region := max(bytes, minRegion)
-	if a.allocated.Load() < region || !p.mu.TryLock() { // the first blocks of a program
+	if p.isOff || a.allocated.Load() < region || !p.mu.TryLock() { // the first blocks of a program
 		return false
 	}
 	defer p.mu.Unlock()

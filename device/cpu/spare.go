@@ -8,7 +8,7 @@ import (
 )
 
 // spare is memory for copies of operands. Memory that each command needs again is kept: fresh
-// memory has to be cleared and mapped, and makes the collector run.
+// memory has to be cleared and mapped.
 var spare struct {
 	mu   sync.Mutex
 	free []*device.Buffer
@@ -16,7 +16,7 @@ var spare struct {
 
 // spareMemory is the allocator of spare. Products have no other way to be computed, so it has no
 // limit of its own.
-var spareMemory = sync.OnceValue(func() *device.Allocator { return device.NewAllocator(device.HostMemory, 1<<40) })
+var spareMemory = sync.OnceValue(func() *device.Allocator { return device.NewPool(device.HostMemory, 1<<40) })
 
 // takeSpare returns memory with undefined contents. If there is none, it panics with an error, and
 // the command fails with that. (Go's heap would end the program.)

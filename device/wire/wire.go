@@ -78,7 +78,7 @@ func NewJob(t Transport, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{transport: t, rank: t.Rank(), size: t.Size(), timeout: timeout, memory: device.NewAllocator(device.HostMemory, 0),
+	j := &Job{transport: t, rank: t.Rank(), size: t.Size(), timeout: timeout, memory: device.NewPool(device.HostMemory, 0),
 		queues: map[end]*queue{}, devices: map[end]device.Device{}}
 	j.model, _ = t.(model)
 	p, err := programOf(o.Program)
