@@ -75,6 +75,7 @@ type Caps struct {
 	NoFloat64   bool
 	Description string // for people: "AMD EPYC, 2 workers"
 	Workers     int    // of a synchronous backend: how many commands should run at once
+	Ahead       int64  // of others: how many bytes of results they need to have been asked for to stay busy; 0: 64 MiB
 }
 
 // A Buffer is memory of one device, aligned to 8 bytes at least.

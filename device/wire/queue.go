@@ -87,7 +87,7 @@ func newQueue(j *Job, e end) *queue { return &queue{job: j, end: e, wake: make(c
 
 // Caps implements device.Backend.
 func (q *queue) Caps() device.Caps {
-	return device.Caps{HostMemory: true, BatchInvariant: true, Description: "messages " + q.direction()}
+	return device.Caps{HostMemory: true, BatchInvariant: true, Description: "messages " + q.direction(), Ahead: 2 * windowBytes}
 }
 
 func (q *queue) direction() string {

@@ -104,6 +104,29 @@ func TestMessagesAroundRing(t *testing.T) {
 	}
 }
 
+// Results that are received later take no memory yet, but for some that keep the network busy.
+func TestReceivesAheadTakeLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inJob(t, 2, Options{Mode: Async, Channels: true}, wiretest.New(2), func(r *rank) {
+			const n, numbers = 64, 1 << 17 // of 1 MiB
+			other, x := 1-r.job.Rank(), r.e.FromHost(r.cpu, device.HostBuffer(8*numbers))
+			for range n {
+				r.e.Receive(r.job.From(other), r.cpu, numbers, device.Float64, 1)
+			}
+			time.Sleep(10 * flushTick)
+			if live, most := device.MemoryOf(r.cpu.Backend()).Live(), r.job.From(other).Caps().Ahead*3/2; live > most {
+				t.Errorf("%d bytes are in use before a message is there, want at most %d", live, most)
+			}
+			for range n {
+				r.e.Send(r.job.To(other), x, 0, numbers, device.Float64, 1)
+			}
+			if err := r.e.WaitAll(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
 // A message whose input is spoiled spoils what is received, and not the messages around it. The same goes for one whose
 // scope has ended, at either end.
 func TestSpoiledMessage(t *testing.T) {

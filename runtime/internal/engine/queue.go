@@ -31,7 +31,8 @@ import (
 //
 // 4 is no command, so it has the ticket of the command before it, and retires right after that one.
 type queue struct {
-	st *stream
+	st        *stream
+	mostAhead int64 // see pace
 
 	submitting turn // held while commands are submitted; taken before mu. It guards what follows
 	batch      []device.Command
@@ -71,7 +72,10 @@ const submitBatch = 64
 // newQueue makes the queue of st, with no goroutines: in mode Shuffle it never has any.
 func newQueue(st *stream) *queue {
 	st.spares = new(spares)
-	q := &queue{st: st, batch: make([]device.Command, 0, submitBatch)}
+	q := &queue{st: st, batch: make([]device.Command, 0, submitBatch), mostAhead: aheadBytes}
+	if most := st.backend.Caps().Ahead; most > 0 {
+		q.mostAhead = most
+	}
 	q.submitting.init(st.e.onChannels())
 	return q
 }
@@ -128,8 +132,8 @@ func (q *queue) pace() {
 	}
 }
 
-// Operations handed over and not done take at most aheadBytes together; but fewOps of them may be
-// handed over however much they take. A batch ends when it takes half of aheadBytes.
+// Operations handed over and not done take at most mostAhead together, which is aheadBytes unless the device says less;
+// but fewOps of them may be handed over however much they take. A batch ends when it takes half of mostAhead.
 const (
 	aheadBytes = 64 << 20
 	fewOps     = 4
@@ -142,8 +146,8 @@ func (q *queue) enough() (left uint64) {
 	switch {
 	case n <= fewOps || !q.st.isMuch(q.ahead):
 		return 0
-	case q.ahead > aheadBytes:
-		for bytes := int64(0); left < n && left < submitBatch && (left < fewOps/2 || bytes < aheadBytes/2); left++ {
+	case q.ahead > q.mostAhead:
+		for bytes := int64(0); left < n && left < submitBatch && (left < fewOps/2 || bytes < q.mostAhead/2); left++ {
 			bytes += q.st.seq(q.submitted - 1 - left).taken()
 		}
 		return left
@@ -164,7 +168,7 @@ func (q *queue) submitSome(most int, p patience) bool {
 	q.batch = q.batch[:0]
 	taken := int64(0)
 	virtual := q.st.e.virtual.Load() != nil
-	for ; next < end && taken < aheadBytes/2; next++ {
+	for ; next < end && taken < q.mostAhead/2; next++ {
 		r := q.st.seq(next)
 		if l := r.link; l != nil {
 			// heldAt before isHeld: granted, which may come in between, then finds what it has to
