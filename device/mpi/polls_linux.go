@@ -15,12 +15,10 @@ const (
 	spins      = 100 // some 50 us
 	firstPause = 2 * time.Microsecond
 	doublings  = 5
-	longPauses = 20 // before the goroutine looks how long it has waited
 	minLong    = 50 * time.Microsecond
-	maxLong    = time.Millisecond
-	share      = 16
-
-	firstLong = 2*spins + 1 + 3*doublings // the call with which long pauses begin
+	longer     = 4  // so many times, a long pause becomes twice as long
+	share      = 16 // long pauses of one length
+	longest    = 64 // those of the last length: 51 ms
 
 	setTimerSlack, slack = 29, 1000 // of prctl, in ns
 )
@@ -28,19 +26,21 @@ const (
 // polls calls MPI_Testsome until operations have ended, or somebody wakes the goroutine. The list of calls is this, and
 // is left at the first one whose result is not 0:
 //
-//	spins times:                  Testsome, memcmp of state with what it is while nothing happens
-//	doublings, longPauses times:  Testsome, memcmp, ppoll, which waits for the time of the pause
-//	once more:                    Testsome, memcmp
+//	spins times:        Testsome, memcmp of state with what it is while nothing happens
+//	for each pause:     Testsome, memcmp, ppoll, which waits for the time of the pause
+//	once more:          Testsome, memcmp
 //
-// Before pauses, prctl has the kernel end them in time, and not up to 50 us later.
+// Before pauses, prctl has the kernel end them in time, and not up to 50 us later. A long wait is in one list: the
+// runtime takes the processor away from a goroutine that stays in C, and looks every 20 us for milliseconds then
+// whether it can do so again.
 type polls struct {
-	lib     *library
-	arena   *ffi.Arena // of the arrays, which grow together
-	fixed   ffi.Arena  // of the rest
-	pollfd  uintptr
-	pause   [doublings + 1]uintptr // addresses of timespecs; the last one is of the long pauses
-	long    []uint64               // that timespec
-	state   *[2]int32              // how many have ended, and 1 while the goroutine sleeps, which others change, too
+	lib    *library
+	arena  *ffi.Arena // of the arrays, which grow together
+	fixed  ffi.Arena  // of the rest
+	pollfd uintptr
+	pauses [doublings + longer + 1]uintptr // addresses of timespecs, the shortest first
+	// How many have ended, and 1 while the goroutine sleeps, which others change, too.
+	state   *[2]int32
 	stateAt uintptr
 	count   []uint64 // the length of a message
 	countAt uintptr
@@ -51,10 +51,10 @@ type polls struct {
 	requestsAt, indicesAt, statusesAt uintptr
 
 	list     *ffi.List
-	n        int       // how many requests the calls of list look at
-	isLong   bool      // there was no event during the last list
-	begin    time.Time // of the wait, while isLong
-	hasCodes bool      // statuses say what failed
+	last     int  // where the pauses of the last length begin
+	n        int  // how many requests the calls of list look at
+	isLong   bool // there was no event during the last list
+	hasCodes bool // statuses say what failed
 }
 
 func (p *polls) init(lib *library, fd uintptr) {
@@ -63,9 +63,12 @@ func (p *polls) init(lib *library, fd uintptr) {
 	var words []uint64
 	words, p.pollfd = p.fixed.Words(1)
 	words[0] = uint64(fd) | pollIn<<32
-	for i := range p.pause {
-		p.long, p.pause[i] = p.fixed.Words(2)
-		p.long[1] = uint64(min(firstPause<<i, minLong))
+	for i := range p.pauses {
+		words, p.pauses[i] = p.fixed.Words(2)
+		words[1] = uint64(firstPause << i)
+		if i >= doublings {
+			words[1] = uint64(minLong << (i - doublings))
+		}
 	}
 	words, p.stateAt = p.fixed.Words(2)
 	p.state = (*[2]int32)(unsafe.Pointer(&words[0]))
@@ -96,12 +99,21 @@ func (p *polls) grow(n int) {
 	for range spins {
 		look()
 	}
-	for i := range doublings + longPauses {
-		if i == 0 || i == doublings {
+	for i, pause := range p.pauses {
+		times := share
+		switch {
+		case i < doublings:
+			times = 1
+		case i == len(p.pauses)-1:
+			times, p.last = longest, p.list.Len()
+		}
+		if i == 0 || times == longest {
 			p.list.Add(p.lib.address[cPrctl], setTimerSlack, slack)
 		}
-		look()
-		p.list.Add(p.lib.address[cPpoll], p.pollfd, 1, p.pause[min(i, doublings)], 0)
+		for range times {
+			look()
+			p.list.Add(p.lib.address[cPpoll], p.pollfd, 1, pause, 0)
+		}
 	}
 	look()
 }
@@ -132,11 +144,7 @@ func (p *polls) run(n int) (ended int, err error) {
 	}
 	from := 0
 	if p.isLong {
-		from = firstLong
-		p.long[1] = uint64(min(max(time.Since(p.begin)/share, minLong), maxLong))
-	} else {
-		p.begin = time.Now()
-		p.long[1] = uint64(minLong)
+		from = p.last
 	}
 	at := p.list.Run(from)
 	p.isLong = at == p.list.Len()
