@@ -1,5 +1,10 @@
 package fuzz
 
+import (
+	"math"
+	"slices"
+)
+
 // Programs in which the device is asked what becomes of tensors: by a comparison of values, or by
 // an index that it finds.
 
@@ -9,6 +14,18 @@ var (
 		x, i := val(a[1]), a[2].(int)
 		return add(val(a[0]), part(x, m.slice(x, i, i+1)*x.shape[1], 1, x.shape[1]))
 	}}
+	// What is asked of a number besides whether it is more than another.
+	areOdd = []*operation{
+		operationOf("math.IsNaN($0)", tBool),
+		host("math.IsInf($0, 1)", tBool, 0, func(a []any) any { return math.IsInf(a[0].(float64), 1) }, tFloat),
+		host("math.IsInf($0, -1)", tBool, 0, func(a []any) any { return math.IsInf(a[0].(float64), -1) }, tFloat),
+		host("math.IsInf($0, 0)", tBool, 0, func(a []any) any { return math.IsInf(a[0].(float64), 0) }, tFloat),
+	}
+	// Constants of package help.
+	constants = []*operation{
+		host("help.Quiet", tBool, 0, func([]any) any { return false }),
+		host(`help.Mode == "train"`, tBool, 0, func([]any) any { return true }),
+	}
 	opFound = read("int($0.ItemInt())", tInt, 0, func(_ *machine, a []any) any { return int(ok(a[0]).ints[0]) }, tIOne)
 )
 
@@ -50,6 +67,25 @@ func (g *maker) changed(x, number *expr) *expr {
 	return apply(operationOf("$0.MulScalar($1)", tMat), x, number)
 }
 
+// tested is a condition that x, a number, decides, alone or together with a constant.
+func (g *maker) tested(x *expr) *expr {
+	is := apply(operationOf("$0 > $1", tBool), x, g.leaf(tFloat))
+	switch g.choose(8) {
+	case 0:
+		is.args[0], is.args[1] = is.args[1], is.args[0]
+	case 1, 2:
+		is = apply(areOdd[g.choose(4)], x)
+	}
+	if g.chance(20) {
+		args := []*expr{is, apply(constants[g.choose(2)])}
+		if g.chance(3) {
+			slices.Reverse(args)
+		}
+		return apply([]*operation{opAnd, opOr}[g.choose(2)], args...)
+	}
+	return is
+}
+
 // choice makes statements by which a value decides what becomes of a tensor, or of a number that goes into one.
 func (g *maker) choice() []*stmt {
 	w := g.local(tMat)
@@ -66,24 +102,32 @@ func (g *maker) choice() []*stmt {
 	}
 	g.declare(v)
 	number := func() *expr {
-		if g.chance(2) {
+		switch g.choose(6) {
+		case 0, 1:
 			return of(v)
+		case 2:
+			return g.several(of(v))
 		}
 		return g.leaf(tFloat)
 	}
-	s.rhs = []*expr{apply(operationOf("$0 > $1", tBool), of(v), g.leaf(tFloat))}
-	if g.chance(4) {
-		s.rhs[0].args[0], s.rhs[0].args[1] = g.leaf(tFloat), of(v)
-	}
+	s.rhs = []*expr{g.tested(of(v))}
 	if !isHead && g.chance(3) { // a number
 		u := g.fresh(tFloat)
-		list = append(list, declaration(u, apply(operationOf("$0 - $1", tFloat), of(v), g.leaf(tFloat))))
+		begins := apply(operationOf("$0 - $1", tFloat), of(v), g.leaf(tFloat))
+		if g.chance(2) {
+			begins = g.leaf(tFloat)
+		}
+		list = append(list, declaration(u, begins))
 		g.declare(u)
+		used := of(u)
+		if g.chance(3) {
+			used = apply(opShorten, used)
+		}
 		s.body = one(assign(of(u), "=", number()))
 		if g.chance(2) {
 			s.other = one(assign(of(u), "=", apply(opNegate, of(v))))
 		}
-		list = append(list, s, assign(of(w), "=", apply(operationOf("$0.AddScalar($1)", tMat), of(w), of(u))))
+		list = append(list, s, assign(of(w), "=", apply(operationOf("$0.AddScalar($1)", tMat), of(w), used)))
 		if g.chance(2) {
 			list = append(list, assign(g.place(tFloat), "+=", of(u)))
 		}

@@ -17,14 +17,14 @@ func (g *maker) divided() []*stmt {
 		list = append(list, declaration(k, apply(opFound, apply(opBest, apply(opRow, of(w), literal(tInt, 0))))))
 		g.declare(k)
 	}
+	more := operationOf("$0 > $1", tBool)
 	condition := func() *expr {
-		more := operationOf("$0 > $1", tBool)
 		switch g.choose(6) {
 		case 0:
 			if byIndex {
 				return apply(operationOf("$0 == $1", tBool), of(k), literal(tInt, g.choose(3)))
 			}
-			return apply(operationOf("math.IsNaN($0)", tBool), of(v))
+			return apply(areOdd[g.choose(4)], of(v))
 		case 1:
 			return apply(more, of(v), of(rate))
 		case 2:
@@ -35,7 +35,7 @@ func (g *maker) divided() []*stmt {
 		case 3:
 			return apply(operationOf("!$0", tBool), apply(more, of(v), g.leaf(tFloat)))
 		}
-		return apply(more, of(v), g.leaf(tFloat))
+		return g.tested(of(v))
 	}
 	side := func() (all []*stmt) {
 		for range 1 + g.choose(3) {
@@ -43,7 +43,11 @@ func (g *maker) divided() []*stmt {
 		}
 		return all
 	}
-	switch g.choose(5) {
+	switch g.choose(6) {
+	case 5: // the host decides, and leaves the other side to the device
+		list = append(list, &stmt{form: sIf, rhs: []*expr{apply(operationOf("$0%2 == 0", tBool), g.variable(tInt))}, body: side(), other: one(&stmt{
+			form: sIf, text: elseIf, rhs: []*expr{apply(more, of(rate), of(v))}, body: one(assign(of(rate), "=", g.several(of(v)))),
+		})})
 	case 0:
 		s := &stmt{form: sSwitch, rhs: []*expr{condition(), condition()}, cases: [][]*stmt{side(), side()}}
 		if g.chance(2) {
@@ -64,7 +68,7 @@ func (g *maker) divided() []*stmt {
 // onOneSide makes a statement for the device, or one for the host, which v decides on.
 func (g *maker) onOneSide(w, rate, v *variable, condition func() *expr) []*stmt {
 	half := operationOf("$0 * $1", tFloat)
-	switch g.choose(10) {
+	switch g.choose(13) {
 	case 0, 1:
 		return one(assign(of(w), "=", g.changed(of(w), g.leaf(tFloat))))
 	case 2:
@@ -80,7 +84,12 @@ func (g *maker) onOneSide(w, rate, v *variable, condition func() *expr) []*stmt 
 		}
 		return one(s)
 	case 6:
-		return one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "side"), of(v), of(rate)}})
+		all := one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "side"), of(v), of(rate)}[:1+g.choose(3)]})
+		if len(g.loops) > 0 && g.chance(4) {
+			out := &stmt{form: sBreak, text: g.loops[len(g.loops)-1].text}
+			all = append(all, &stmt{form: sIf, rhs: []*expr{apply(operationOf("$0 > 2", tBool), g.variable(tInt))}, body: one(out)})
+		}
+		return all
 	case 7:
 		return one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{of(w), of(g.local(tInt))}})
 	case 8:
@@ -90,6 +99,14 @@ func (g *maker) onOneSide(w, rate, v *variable, condition func() *expr) []*stmt 
 			return one(&stmt{form: sIf, rhs: []*expr{g.until(g.choose(4))}, body: one(out)})
 		}
 		return one(assign(of(g.local(tFloat)), "+=", of(v)))
+	case 9:
+		return one(assign(of(rate), "=", g.leaf(tFloat)))
+	case 10:
+		return one(assign(of(rate), "=", g.several(of(v))))
+	case 11:
+		if !g.noCells {
+			return one(call(apply(opSetRate, apply(operationOf("math.Abs($0)", tFloat), of(rate)))))
+		}
 	}
 	return one(&stmt{form: sIncDec, lhs: []*expr{of(g.local(tInt))}, op: "++"})
 }

@@ -13,6 +13,11 @@ var (
 	opRoot     = host("math.Sqrt($0)", tFloat, 0, func(a []any) any { return math.Sqrt(a[0].(float64)) }, tFloat)
 	opLesser   = host("min($0, $1)", tFloat, 0, func(a []any) any { return min(a[0].(float64), a[1].(float64)) }, tFloat, tFloat)
 	opShorten  = host("float64(float32($0))", tFloat, 0, func(a []any) any { return float64(float32(a[0].(float64))) }, tFloat)
+	opTanh     = host("math.Tanh($0)", tFloat, 0, func(a []any) any { return math.Tanh(a[0].(float64)) }, tFloat)
+	opLeast    = host("min($0, $1, $2)", tFloat, 0, func(a []any) any { return min(a[0].(float64), a[1].(float64), a[2].(float64)) }, tFloat, tFloat, tFloat)
+	opMost     = host("max($0, $1, $2)", tFloat, 0, func(a []any) any { return max(a[0].(float64), a[1].(float64), a[2].(float64)) }, tFloat, tFloat, tFloat)
+	opAtMost   = host("min(math.Pi, 2, $0)", tFloat, 0, func(a []any) any { return min(2, a[0].(float64)) }, tFloat)
+	opBounded  = host("max(-math.E, min($0, math.Pi))", tFloat, 0, func(a []any) any { return max(-math.E, min(a[0].(float64), math.Pi)) }, tFloat)
 	opShrink   = shapedBy("$0.DivScalar($1)", div)
 	opSubtract = shapedBy("$0.SubScalar($1)", sub)
 )
@@ -59,11 +64,26 @@ func (g *maker) computed(deep int) *expr {
 	case 5:
 		return apply(opRoot, g.computed(deep-1))
 	case 6:
-		return apply([]*operation{opLesser, operationOf("math.Max($0, $1)", tFloat)}[g.choose(2)], g.computed(deep-1), g.computed(deep-1))
+		switch x, y := g.computed(deep-1), g.computed(deep-1); g.choose(4) {
+		case 0:
+			return apply([]*operation{opLeast, opMost}[g.choose(2)], x, y, g.computed(deep-1))
+		case 1: // no constant, which would have more digits than a float64
+			return apply([]*operation{opAtMost, opBounded}[g.choose(2)], item())
+		default:
+			return apply([]*operation{opLesser, operationOf("math.Max($0, $1)", tFloat)}[g.choose(2)], x, y)
+		}
 	case 7:
 		return apply([]*operation{opNegate, opShorten, operationOf("math.Abs($0)", tFloat)}[g.choose(3)], g.computed(deep-1))
 	}
 	return item()
+}
+
+// several is what functions of package math make of x, one after the other.
+func (g *maker) several(x *expr) *expr {
+	for range 1 + g.choose(3) {
+		x = apply([]*operation{opRoot, operationOf("math.Abs($0)", tFloat), operationOf("math.Floor($0)", tFloat), opTanh, opBounded}[g.choose(5)], x)
+	}
+	return x
 }
 
 // roundTrip makes statements by which values come back to the device through

@@ -15,6 +15,12 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
+// What a program is built for.
+const (
+	Quiet bool = false
+	Mode       = "train"
+)
+
 // Most is the greatest element.
 func Most(x *tensor.Tensor) float64 { return x.Max().Item() }
 

@@ -130,7 +130,7 @@ type stmt struct {
 	lhs    []*expr
 	rhs    []*expr
 	op     string
-	text   string // of a loop: its label
+	text   string // of a loop: its label; of the last statement of an if: elseIf, if they are one
 	format string
 	init   *stmt
 	post   *stmt
@@ -198,6 +198,9 @@ type Input struct {
 	N     int
 	Lines []string // what the peer answers
 }
+
+// elseIf is the text of an if that follows the else of another.
+const elseIf = "else if"
 
 func (s *stmt) isLoop() bool { return sRange <= s.form && s.form <= sSequence }
 

@@ -375,7 +375,7 @@ func (g *maker) checkpoint() []*stmt {
 // condition is cheap mostly, and depends on values now and then.
 func (g *maker) condition() *expr {
 	if g.chance(4) {
-		return apply(operationOf("$0 > $1", tBool), g.number(), g.leaf(tFloat))
+		return g.tested(g.number())
 	}
 	return g.expr(tBool, 2)
 }
@@ -923,7 +923,9 @@ func (g *maker) branch() []*stmt {
 	g.hostOnly = was || (s.init != nil || s.rhs[0].waits()) && !g.chance(4)
 	s.body = g.block(1 + g.choose(3))
 	if g.chance(3) {
-		s.other = g.block(1 + g.choose(2))
+		if s.other = g.block(1 + g.choose(2)); len(s.other) == 1 && s.other[0].form == sIf && g.chance(2) {
+			s.other[0].text = elseIf
+		}
 	}
 	g.scope, g.hostOnly = g.scope[:scope], was
 	return one(s)

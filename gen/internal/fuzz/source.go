@@ -327,20 +327,25 @@ func (w *printer) stmt(s *stmt) {
 			w.line("fmt.Fprintf(%s, %q, %s)", s.text, s.format, w.list(s.rhs))
 		}
 	case sIf:
-		init := ""
-		if s.init != nil {
-			init = w.simple(s.init) + "; "
-		}
-		w.line("if %s%s {", init, w.list(s.rhs))
-		w.deep++
-		if s.init != nil {
-			w.unused(s.init.vars)
-		}
-		w.deep--
-		w.block(s.body)
-		if len(s.other) > 0 {
-			w.line("} else {")
-			w.block(s.other)
+		for word := "if"; s != nil; word = "} else if" {
+			init := ""
+			if s.init != nil {
+				init = w.simple(s.init) + "; "
+			}
+			w.line("%s %s%s {", word, init, w.list(s.rhs))
+			w.deep++
+			if s.init != nil {
+				w.unused(s.init.vars)
+			}
+			w.deep--
+			w.block(s.body)
+			other := s.other
+			if s = nil; len(other) == 1 && other[0].text == elseIf {
+				s = other[0]
+			} else if len(other) > 0 {
+				w.line("} else {")
+				w.block(other)
+			}
 		}
 		w.line("}")
 	case sSwitch:
