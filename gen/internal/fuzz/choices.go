@@ -76,7 +76,7 @@ func (g *maker) tested(x *expr) *expr {
 	case 1, 2:
 		is = apply(areOdd[g.choose(4)], x)
 	}
-	if g.chance(20) {
+	if g.chance(8) {
 		args := []*expr{is, apply(constants[g.choose(2)])}
 		if g.chance(3) {
 			slices.Reverse(args)
