@@ -18,7 +18,7 @@ import (
 // imports are the packages that examples use, by name.
 var imports = map[string]string{
 	"asyncrt": "github.com/asyncgen/asyncgen/runtime", "bufio": "bufio", "cmp": "cmp", "image": "image", "io": "io", "iter": "iter", "kernel": "github.com/asyncgen/asyncgen/device/kernel", "png": "image/png",
-	"context": "context", "fmt": "fmt", "log": "log", "rand": "math/rand/v2", "slices": "slices", "sync": "sync", "time": "time",
+	"context": "context", "fmt": "fmt", "log": "log", "math": "math", "rand": "math/rand/v2", "slices": "slices", "sync": "sync", "time": "time",
 	"nn": "github.com/asyncgen/asyncgen/runtime/nn", "optim": "github.com/asyncgen/asyncgen/runtime/optim", "tensor": "github.com/asyncgen/asyncgen/runtime/tensor",
 }
 
@@ -160,6 +160,36 @@ func F(xs []*tensor.Tensor) int {
 	}
 	return -1
 }`},
+	{"AG201", "if its field Guard is set, a Step changes nothing where a gradient is NaN", `
+func F(opt *optim.Optimizer, losses []*tensor.Tensor) (skipped int) {
+	for _, loss := range losses {
+		if math.IsNaN(loss.Item()) {
+			skipped++
+			continue
+		}
+		opt.Step()
+	}
+	return skipped
+}`, `
+func F(opt *optim.Optimizer, losses []*tensor.Tensor) (skipped int) {
+	opt.Guard = true
+	for _, loss := range losses {
+		if math.IsNaN(loss.Item()) {
+			skipped++
+		}
+		opt.Step()
+	}
+	return skipped
+}`},
+	{"AG203", "if its field Guard is set, a Step changes nothing where a gradient is NaN", `
+func F(opt *optim.Optimizer, losses []*tensor.Tensor) {
+	for i, loss := range losses {
+		if v := loss.Item(); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			opt.Step()
+		}
+		fmt.Println(i)
+	}
+}`, ""},
 	{"AG201", "hand v on itself: tensors never change", `
 func F(to []*nn.Param, vs []*tensor.Tensor) {
 	for i, v := range vs {

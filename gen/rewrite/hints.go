@@ -157,7 +157,28 @@ func (a *target) onTensors(u *plan.Unit, c plan.Cause) string {
 			return "hand " + types.ExprString(r.Operand) + " on itself: tensors never change"
 		}
 	}
+	if strings.HasSuffix(c.Text, "optim.Optimizer).Step") && a.looksForNaN(u) {
+		return "let the optimiser look: if its field Guard is set, a Step changes nothing where a gradient is NaN or infinite"
+	}
 	return "keep the computation on tensors"
+}
+
+// looksForNaN reports whether a condition that u depends on asks whether a number is NaN or infinite.
+func (a *target) looksForNaN(u *plan.Unit) (found bool) {
+	for s := range a.loop.All {
+		n, ok := s.Inner().(*ast.IfStmt)
+		if !ok || s != u.Stmt && !u.Stmt.Within(s) && !(cuts(s) && isSkipped(s, u)) {
+			continue
+		}
+		ast.Inspect(n.Cond, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				fn, _, _ := a.f.Callee(call)
+				found = found || fn != nil && (fn.FullName() == "math.IsNaN" || fn.FullName() == "math.IsInf")
+			}
+			return !found
+		})
+	}
+	return found
 }
 
 // takeBefore says how to take what e, a call or a field of which the value changes, is now.
