@@ -215,6 +215,14 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:  `more := m == nil; if x.Norm().Item() > rate { more = false }; if more { w = w.Neg() }`,
 	stays: `it tests m == nil, which numbers have no form of`,
 }, {
+	name:  "a sum with a function that numbers have no form of",
+	loop:  `n := x.Norm().Item(); w = w.MulScalar(n + math.Dim(n, rate))`,
+	stays: `it computes math.Dim(n, rate), which numbers have no form of`,
+}, {
+	name:  "such a function that is added",
+	loop:  `s := 0.0; for range 2 { n := x.Norm().Item(); s += math.FMA(n, rate, 1); w = w.MulScalar(s) }`,
+	stays: `it computes math.FMA(n, rate, 1), which numbers have no form of`,
+}, {
 	name:  "a constant",
 	loop:  `const mode = "train"; if x.Norm().Item() > rate && mode == "train" { w = w.Neg() }`,
 	stays: `it tests mode == "train", a constant, together with values`,

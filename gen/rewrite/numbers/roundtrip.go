@@ -158,7 +158,7 @@ func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 		if e.Op == token.ADD || e.Op == token.SUB {
 			for _, x := range []ast.Expr{e.X, e.Y} {
 				if r.isProduct(x, make(map[*types.Var]bool)) {
-					return r.rounding(x)
+					return r.added(x, needs)
 				}
 			}
 		}
@@ -180,6 +180,9 @@ func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 			no.hint = "let " + types.ExprString(e.Args[0]) + " be a float64"
 		}
 		_, arity, ok := function(r.f, e)
+		if fn, _, _ := r.f.Callee(e); !ok && fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "math" {
+			no.hint = "compute it with + - * / and other functions of package math"
+		}
 		if !ok || len(e.Args) != arity {
 			return no
 		}
@@ -191,6 +194,14 @@ func (r *finder) fits(e ast.Expr, needs map[*types.Var]bool) *misfit {
 		return nil
 	}
 	return no
+}
+
+// added returns why x, which may be a product, can't be added to something: that it has no form at all comes first.
+func (r *finder) added(x ast.Expr, needs map[*types.Var]bool) *misfit {
+	if why := r.fits(x, needs); why != nil && why.code == plan.NoNumber {
+		return why
+	}
+	return r.rounding(x)
 }
 
 // inOrder returns variables in the order of their declarations.
@@ -266,7 +277,7 @@ func (r *finder) variable(v *types.Var, needs map[*types.Var]bool) *misfit {
 			}
 			if d.op == token.ADD || d.op == token.SUB {
 				if d.value != nil && r.isProduct(d.value, make(map[*types.Var]bool)) {
-					return r.rounding(d.value)
+					return r.added(d.value, needs)
 				}
 				if product {
 					return cannot(d.stmt.Pos(), "adds to "+v.Name()+", which may be a product that is not rounded")
