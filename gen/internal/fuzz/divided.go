@@ -45,7 +45,11 @@ func (g *maker) divided() []*stmt {
 	}
 	switch g.choose(6) {
 	case 5: // the host decides, and leaves the other side to the device
-		list = append(list, &stmt{form: sIf, rhs: []*expr{apply(operationOf("$0%2 == 0", tBool), g.variable(tInt))}, body: side(), other: one(&stmt{
+		body := side()
+		if g.chance(2) {
+			body = append(one(assign(of(rate), "=", g.leaf(tFloat))), g.hostSide(v, rate)...)
+		}
+		list = append(list, &stmt{form: sIf, rhs: []*expr{apply(operationOf("$0%2 == 0", tBool), g.variable(tInt))}, body: body, other: one(&stmt{
 			form: sIf, text: elseIf, rhs: []*expr{apply(more, of(rate), of(v))}, body: one(assign(of(rate), "=", g.several(of(v)))),
 		})})
 	case 0:
@@ -84,12 +88,7 @@ func (g *maker) onOneSide(w, rate, v *variable, condition func() *expr) []*stmt 
 		}
 		return one(s)
 	case 6:
-		all := one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "side"), of(v), of(rate)}[:1+g.choose(3)]})
-		if len(g.loops) > 0 && g.chance(4) {
-			out := &stmt{form: sBreak, text: g.loops[len(g.loops)-1].text}
-			all = append(all, &stmt{form: sIf, rhs: []*expr{apply(operationOf("$0 > 2", tBool), g.variable(tInt))}, body: one(out)})
-		}
-		return all
+		return g.hostSide(v, rate)
 	case 7:
 		return one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{of(w), of(g.local(tInt))}})
 	case 8:
@@ -109,4 +108,14 @@ func (g *maker) onOneSide(w, rate, v *variable, condition func() *expr) []*stmt 
 		}
 	}
 	return one(&stmt{form: sIncDec, lhs: []*expr{of(g.local(tInt))}, op: "++"})
+}
+
+// hostSide makes statements for the host alone, which may end the loop.
+func (g *maker) hostSide(v, rate *variable) []*stmt {
+	all := one(&stmt{form: sPrint, text: outWriter, rhs: []*expr{literal(tString, "side"), of(v), of(rate)}[:1+g.choose(3)]})
+	if len(g.loops) > 0 && g.chance(2) {
+		out := &stmt{form: sBreak, text: g.loops[len(g.loops)-1].text}
+		all = append(all, &stmt{form: sIf, rhs: []*expr{apply(operationOf("$0 > 2", tBool), g.variable(tInt))}, body: one(out)})
+	}
+	return all
 }
