@@ -37,9 +37,11 @@
 // called in between may unlock. In test files the rule applies with -tests
 // only.
 //
-// Only an info: a wait while a mutex is locked for reading, if it isn't in a loop, as others who read go
-// on, and only a writer waits, with those who come after it; a wait for an operation on constants,
-// which checks the device.
+// A mutex that is locked for reading counts as well, if the package also locks it for writing. The writer
+// waits for the device then, and while it does, sync.RWMutex lets in nobody else who reads.
+//
+// Only an info: a wait while a mutex is locked for reading that the package never locks for writing, if it
+// isn't in a loop; a wait for an operation on constants, which checks the device.
 //
 // Missed: mutexes that the caller has locked, except at the caller's own calls, where they are
 // reported; mutexes that are locked by TryLock; semaphores and channels used as mutexes; functions

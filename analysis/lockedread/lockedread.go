@@ -32,7 +32,7 @@ func check(p *lint.Pass) {
 	}
 }
 
-// severity is Info if those who hold the same lock go on meanwhile, or if the wait is for nothing but the device.
+// severity is Info if nobody who wants the lock has to wait, or if the wait is for nothing but the device.
 func (w lockedWait) severity() lint.Severity {
 	if w.Shared || w.Probe {
 		return lint.Info

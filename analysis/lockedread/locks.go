@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
+	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/sites"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 )
@@ -23,7 +24,8 @@ type lockedWait struct {
 	// Lock is the call that locked the mutex, and Mutex its operand.
 	Lock  *ast.CallExpr
 	Mutex ast.Expr
-	// Shared reports whether all locks that are held are for reading, and there is one wait and no loop of them.
+	// Shared reports whether all locks that are held are for reading, nobody in the package locks for writing, and there
+	// is one wait and no loop of them.
 	Shared bool
 	// Probe reports whether what is waited for is computed from nothing: the wait checks that the device works.
 	Probe bool
@@ -73,14 +75,45 @@ func (s lockSet) latest() *ast.CallExpr {
 	return last
 }
 
-// isShared reports whether all mutexes are locked for reading: others may read what they guard meanwhile.
+// isShared reports whether all mutexes are locked for reading, and the package locks none of them for writing: nobody
+// has to wait. While a writer waits, sync.RWMutex lets in no other readers either.
 func (s lockSet) isShared(pkg *blocking.Package) bool {
 	for _, lock := range s {
-		if c := pkg.Calls[lock]; c == nil || c.Callee.Name() != "RLock" {
+		if c := pkg.Calls[lock]; c == nil || c.Callee.Name() != "RLock" || hasWriter(pkg, lock) {
 			return false
 		}
 	}
 	return true
+}
+
+// hasWriter reports whether the package has a call that locks the mutex of lock for writing.
+func hasWriter(pkg *blocking.Package, lock *ast.CallExpr) bool {
+	mutex := placeOf(pkg, lock)
+	for _, f := range pkg.Funcs {
+		for _, c := range f.Calls {
+			if isLock(c) && c.Callee.Name() == "Lock" && placeOf(pkg, c.Expr) == mutex {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// placeOf returns what the mutex of a lock is in, whatever the value: a field, a variable or, if the mutex is embedded,
+// a type.
+func placeOf(pkg *blocking.Package, lock *ast.CallExpr) any {
+	e := mutexOf(lock)
+	t := pkg.Info.TypeOf(syntax.OrNil(e))
+	if t == nil {
+		return nil
+	}
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok && named.Obj().Pkg() == pkg.Pass.Pkg {
+		return named.Origin()
+	}
+	return pkg.Variable(e)
 }
 
 // inLoop reports whether c is in a loop of its function that isn't short.

@@ -20,14 +20,14 @@ type catalogue struct {
 func (c *catalogue) nearest(q *tensor.Tensor) string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.names[c.rows.MatMul(q).ArgMax().ItemInt()]
+	return c.names[c.rows.MatMul(q).ArgMax().ItemInt()] // want `AT011`
 }
 
 func (c *catalogue) best(x *tensor.Tensor, k int) (names []string) {
 	c.mu.RLock()
 	scores, at := c.rows.MatMul(c.net.Forward(x)).TopK(k, 0, tensor.Descending)
-	ids := at.Int64s()
-	for i := range scores.Float32s() {
+	ids := at.Int64s()                 // want `AT011`
+	for i := range scores.Float32s() { // want `AT011`
 		names = append(names, c.names[ids[i]])
 	}
 	c.mu.RUnlock()
@@ -87,4 +87,34 @@ func (c *catalogue) check() error {
 	c.own.Lock()
 	defer c.own.Unlock()
 	return c.rows.Sum().Wait() // want `AT011`
+}
+
+// Nobody writes under the first lock, and a lock that is embedded has a writer, too.
+
+type published struct {
+	mu   sync.RWMutex
+	rows *tensor.Tensor
+}
+
+func (p *published) norm(q *tensor.Tensor) float64 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.rows.MatMul(q).Norm().Item()
+}
+
+type replaced struct {
+	sync.RWMutex
+	rows *tensor.Tensor
+}
+
+func (r *replaced) norm(q *tensor.Tensor) float64 {
+	r.RLock()
+	defer r.RUnlock()
+	return r.rows.MatMul(q).Norm().Item() // want `AT011`
+}
+
+func (other *replaced) set(rows *tensor.Tensor) {
+	other.Lock()
+	defer other.Unlock()
+	other.rows = rows
 }
