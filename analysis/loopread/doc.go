@@ -115,6 +115,11 @@
 // A handler of HTTP that writes its answer is none of these: a read for each row of a request is as
 // slow as anywhere, and a warning.
 //
+// Nor is a loop that takes messages without tensors from a channel one by one, and has a network compute
+// the answer to each. It is a warning, as others wait for their turn: take all messages that have come in
+// the meantime, and have the network compute them as one batch. It remains an info if the answer depends
+// on tensors that the loop keeps of earlier messages, or if a message is a list of lists.
+//
 // A function that is not known, behind a variable, a field or an interface, is taken to enqueue the
 // tensors that it returns, unless its name says that it gets, loads or reads them.
 //

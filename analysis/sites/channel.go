@@ -8,6 +8,7 @@ import (
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
+	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"golang.org/x/tools/go/ast/inspector"
 )
 
@@ -80,6 +81,80 @@ func TakesData(pkg *blocking.Package, l *blocking.Loop) bool {
 		return isData(s.X)
 	}
 	return slices.ContainsFunc(ReceivesOf(pkg, l), func(e *ast.UnaryExpr) bool { return isData(e.X) })
+}
+
+// answersSingly reports whether l takes messages from a channel, makes a tensor of each, and has a network compute it.
+// For a network a batch of all messages that have come in the meantime is little more work than a single one, and
+// others wait for their turn. What trains, is streamed, or acts on the world by an unknown function has its own pace.
+//
+//	for r := range s.queue {
+//		r.reply <- s.net.Forward(tensor.From(r.row, 1, -1)).Item()
+//	}
+func answersSingly(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	if !TakesData(pkg, l) || conversing.MatchString(c.In.Outermost().Name) || pkg.Any(l, func(d *blocking.Call) bool { return d.Mutates() || IsStreamed(d) || IsOutside(d) }) {
+		return false
+	}
+	m := message(pkg, l)
+	if m == nil {
+		return false
+	}
+	if list, ok := m.Type().Underlying().(*types.Slice); ok && !syntax.IsNumeric(list.Elem()) {
+		return false // a batch already
+	}
+	if slices.ContainsFunc(Uses(pkg, c, l), func(p Place) bool {
+		d := pkg.Calls[syntax.AsCall(nodeOf(p.Cur.Parent()))]
+		return p.Use == Passed && d != nil && d.Dynamic
+	}) {
+		return false
+	}
+	for v, defs := range pkg.Defs {
+		if pkg.HoldsTensors(v.Type()) && !l.Declares(v) && slices.ContainsFunc(defs, func(d blocking.Def) bool {
+			return d.In != nil && d.Kind != blocking.DefOther && (pkg.Contains(l, d.In, d.Pos) || v.IsField() && pkg.CalledFrom(l, d.In))
+		}) {
+			return false // each answer depends on those before
+		}
+	}
+	return pkg.Any(l, func(d *blocking.Call) bool {
+		return (d.API.Kind == tensorapi.Host || d.Summary().Makes) && slices.ContainsFunc(d.AllOperands(), func(e ast.Expr) bool { return pkg.Mentions(e, m) })
+	}) && pkg.Any(l, func(d *blocking.Call) bool { return runsNetwork(d, 0) })
+}
+
+// message returns the variable that each iteration of l sets to what it takes from a channel; nil if l takes more than
+// one thing at a time. Signals don't count.
+func message(pkg *blocking.Package, l *blocking.Loop) (m *types.Var) {
+	if s, ok := l.Stmt.(*ast.RangeStmt); ok {
+		if len(ReceivesOf(pkg, l)) > 0 {
+			return nil
+		}
+		return pkg.Variable(syntax.OrNil(s.Key))
+	}
+	for cur := range l.Func.Cur.Preorder((*ast.AssignStmt)(nil)) {
+		n := cur.Node().(*ast.AssignStmt)
+		u, ok := ast.Unparen(n.Rhs[0]).(*ast.UnaryExpr)
+		if !ok || u.Op != token.ARROW || !pkg.Contains(l, pkg.FuncAt(cur), n.Lhs[0].Pos()) {
+			continue
+		}
+		if m != nil {
+			return nil
+		}
+		m = pkg.Variable(n.Lhs[0])
+		for inner := range pkg.LoopsAround(pkg.FuncAt(cur), n.Lhs[0].Pos()) {
+			if inner != l {
+				return nil
+			}
+			break
+		}
+	}
+	return m
+}
+
+// runsNetwork reports whether c calls Forward of a network, or a function that does. Depth bounds the functions
+// between.
+func runsNetwork(c *blocking.Call, depth int) bool {
+	if c.Away || depth > 3 {
+		return false
+	}
+	return blocking.IsForward(c) || c.Target != nil && slices.ContainsFunc(c.Target.Calls, func(d *blocking.Call) bool { return runsNetwork(d, depth+1) })
 }
 
 // isDealtOut reports whether the channel ch is made by f, which sends to it in loops over lists or numbers, and gives

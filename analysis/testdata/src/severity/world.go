@@ -2,7 +2,6 @@ package severity
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -29,34 +28,6 @@ func control(p plant, by *planner) {
 	for range 500 {
 		u := by.cost(p.State()).Item()
 		p.Apply(u)
-	}
-}
-
-type window struct {
-	sensor int
-	values []float32
-}
-
-type alarm struct {
-	sensor int
-	score  float64
-}
-
-func alarms(ctx context.Context, net nn.Module, in <-chan window, out chan<- alarm, limit float64) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case w := <-in:
-			s := net.Forward(tensor.From(w.values)).Mean()
-			v, err := s.ItemContext(ctx)
-			if err != nil {
-				return fmt.Errorf("sensor %d: %w", w.sensor, err)
-			}
-			if v > limit {
-				out <- alarm{w.sensor, v}
-			}
-		}
 	}
 }
 
