@@ -16,7 +16,7 @@ var doc string
 // Analyzer is rule AT024.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT024", Package: "earlyread", Doc: doc, Severity: lint.Info, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
+var rule = &lint.Rule{ID: "AT024", Package: "earlyread", Doc: doc, Infos: true, Rewritten: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, e := range earlySites(p) {
@@ -27,6 +27,16 @@ func check(p *lint.Pass) {
 			Message: "early read in loop: " + e.Name + " waits for the device before " + e.By + " gives it more to do; read after that",
 			Related: related,
 		})
+	}
+	for _, f := range p.Funcs {
+		for _, s := range straightReads(f) {
+			p.Report(s.severity(p), analysis.Diagnostic{
+				Pos:     s.Call.Expr.Pos(),
+				End:     s.Call.Expr.End(),
+				Message: "early read: " + s.Name + " waits for the device before " + blocking.CalleeName(s.Work) + " gives it more to do, which needs no value; enqueue both, then read",
+				Related: []analysis.RelatedInformation{{Pos: s.Work.Expr.Pos(), End: s.Work.Expr.End(), Message: "the work"}},
+			})
+		}
 	}
 }
 
