@@ -44,8 +44,8 @@
 //   - work that may be enqueued for its own sake, as to warm up a device: in functions that read a
 //     clock, use a stopwatch or a profiler, wait for all work, take a *testing.B, or are passed to
 //     a function that takes their time; but not beside steps of training in a loop;
-//   - WaitAll and Try in functions that are timed, and in functions that return tensors: failures
-//     come out with these;
+//   - WaitAll and Try in functions that are timed, unless no clock is read after them, and in functions
+//     that return tensors: failures come out with these;
 //   - function literals for asyncrt.Try, which want to see how a call panics;
 //   - methods of interfaces and functions of other packages, which may do more than return a tensor;
 //   - random numbers, which advance their generator.

@@ -41,21 +41,21 @@ func dropped(p *lint.Pass, f *blocking.Func, c *blocking.Call) string {
 			return "result of " + name + " is thrown away; assign it"
 		case (returnsOnly(c) || onlyComputes(c.Target, 0)) && (!forItsOwnSake(f) || isBesideStep(f.Package, c)):
 			return "result of " + name + " is thrown away" + remedy(p, c)
-		case loses(c, isTimed):
+		case loses(c, isForClock):
 			return "error of " + name + gone
 		}
 	case *ast.DeferStmt, *ast.GoStmt:
 		if returnsOnly(c) && !forItsOwnSake(f) {
 			return "result of " + name + " is thrown away" + remedy(p, c)
 		}
-		if loses(c, isMeasured) {
+		if loses(c, isMeasuredCall) {
 			return "error of " + name + " is thrown away, with which the failures are gone; call it in a function that handles it"
 		}
 	case *ast.AssignStmt:
 		if v := overwritten(f.Package, c, use); v != nil && (!forItsOwnSake(f) || isBesideStep(f.Package, c)) {
 			return "result of " + name + " is thrown away, as nobody uses " + v.Name() + " any more; a tensor never changes, so return the result, or store it"
 		}
-		if loses(c, isTimed) && (ignores(use) && returnsError(f.Outermost().Sig) || isOverwritten(f, use)) {
+		if loses(c, isForClock) && (ignores(use) && returnsError(f.Outermost().Sig) || isOverwritten(f, use)) {
 			return "error of " + name + gone
 		}
 		if !dropsLast(use) {

@@ -14,11 +14,32 @@ const gone = " is thrown away, with which the failures are gone; handle it"
 
 // loses reports whether c returns a failure that nobody is told of again, and is at a place where that matters. Where
 // time is taken, a barrier is there for the sake of the clock.
-func loses(c *blocking.Call, isTimed func(*blocking.Func) bool) bool {
+func loses(c *blocking.Call, isTimed func(*blocking.Call) bool) bool {
 	if !hasError(c) || isAfterFailure(c) {
 		return false
 	}
-	return isBarrier(c) && !isTimed(c.In) && !returnsTensors(c.In) || isRecord(c) && !isHandled(c)
+	return isBarrier(c) && !isTimed(c) && !returnsTensors(c.In) || isRecord(c) && !isHandled(c)
+}
+
+// isMeasuredCall is isMeasured for the function around c.
+func isMeasuredCall(c *blocking.Call) bool { return isMeasured(c.In) }
+
+// isForClock reports whether c is in a function that is timed, and a clock may be read after c. Behind the last clock,
+// a barrier is there to wait for the work.
+//
+//	log.Println(time.Since(start))
+//	asyncrt.WaitAll()
+func isForClock(c *blocking.Call) bool {
+	if !isTimed(c.In) || isMeasured(c.In) || c.In.Lit != nil {
+		return isTimed(c.In)
+	}
+	for range c.In.Package.LoopsAround(c.In, c.Expr.Pos()) {
+		return true
+	}
+	return c.In.Contains(func(d *blocking.Call) bool {
+		_, deferred := d.Value().Parent().Node().(*ast.DeferStmt)
+		return readsClock(d) && (d.Expr.Pos() > c.Expr.Pos() || deferred || d.In != c.In)
+	})
 }
 
 // isBarrier recognises asyncrt.WaitAll, Synchronize and Try. These return a failure once. Tensor.Wait is not among
