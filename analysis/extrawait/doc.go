@@ -40,7 +40,8 @@
 //   - loops that multiply their counter, as they try sizes;
 //   - training loops with other libraries than ours, where a wait for each step is a way to bound
 //     the queue;
-//   - functions that read a clock, and the loops of benchmarks;
+//   - functions that read a clock, unless a loop that does not train reads none and something waits after it,
+//     before the clock is read; and the loops of benchmarks;
 //   - loops that start a goroutine, send something on a channel, or ask how far the device has got;
 //     with ours, sending tensors doesn't count;
 //   - waits for what the loop then reads because somebody waits for it: a token for a reader, from which

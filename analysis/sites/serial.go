@@ -11,7 +11,7 @@ import (
 )
 
 // Serialised returns the loop whose iterations each wait for their own work by c, and the wait; or nil.
-// It is nil if something shows that the wait is wanted: the function reads a clock, hands the tensor to
+// It is nil if something shows that the wait is wanted: the function reads a clock after it, hands the tensor to
 // another goroutine, asks how far the device has got, or goes on from what it reads. In loops that train
 // it is also nil for libraries that don't bound their queues.
 //
@@ -23,18 +23,36 @@ func Serialised(pkg *blocking.Package, c *blocking.Call) (*blocking.Loop, blocki
 	if l := timedStep(pkg, c); l != nil {
 		return l, blocking.CallWait{}
 	}
-	if c.In.Outermost().Contains(blocking.TellsTime) {
-		return nil, blocking.CallWait{}
-	}
+	timed := c.In.Outermost().Contains(blocking.TellsTime)
 	for _, w := range pkg.Barriers(c) {
 		if IsOwnPace(c, w) {
 			continue
 		}
-		if l := serialisedBy(pkg, c, w); l != nil {
+		if l := serialisedBy(pkg, c, w); l != nil && (!timed || waitsForClock(pkg, l)) {
 			return l, w
 		}
 	}
 	return nil, blocking.CallWait{}
+}
+
+// waitsForClock reports whether the function around l reads no clock in l, and waits after l before it reads one again.
+// Then the waits in l aren't there for the clock. In a loop that trains they may bound the queue while time is taken.
+func waitsForClock(pkg *blocking.Package, l *blocking.Loop) bool {
+	if l.Stmt == nil || l.Func.Lit != nil || pkg.Any(l, func(d *blocking.Call) bool { return blocking.TellsTime(d) || d.Mutates() }) {
+		return false
+	}
+	for _, d := range l.Func.Calls { // in the order of the source
+		if d.Expr.Pos() < l.Stmt.End() {
+			continue
+		}
+		if blocking.TellsTime(d) {
+			return false
+		}
+		if d.Waits() && !d.Away {
+			return true
+		}
+	}
+	return false
 }
 
 // serialisedBy is Serialised for one wait of c.
