@@ -69,8 +69,8 @@
 // it looks at, calls for one of several events by other names, or shows what its loop goes on from,
 // like the frames of a simulation; fields of a struct that is given to a function which calls them now
 // and then. Methods of meters are silent, too, if they do something else when a value is the best,
-// return what they read, read before they lock a mutex, or have a name that speaks of epochs and
-// reports.
+// return what they read, read before they lock a mutex, have a name that speaks of epochs and
+// reports, or a comment that says that they wait: AT010 tells those who call them in loops.
 //
 // Missed: iterators of a type that doesn't look like a function; functions that another package keeps in its own
 // before it calls them, unless these call them each time. What one package registers for another with a third one is

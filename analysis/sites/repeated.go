@@ -74,7 +74,7 @@ func repeatedFuncs(pass *analysis.Pass, pkg *blocking.Package) map[*blocking.Fun
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Layered}
 		case takesStep(pkg, g):
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Stepping}
-		case g.Sig.Recv() != nil && !rareName.MatchString(g.Name):
+		case g.Sig.Recv() != nil && !rareName.MatchString(g.Name) && !saysWaits(g):
 			loops[g] = &blocking.Loop{Pos: g.Body.Pos(), Func: g, Why: blocking.Accumulating}
 		}
 	}

@@ -24,6 +24,16 @@ func saysOften(f *blocking.Func) bool {
 	return ok && decl.Doc != nil && oftenSaid.MatchString(decl.Doc.Text())
 }
 
+// waitSaid matches comments that say that a function waits.
+var waitSaid = regexp.MustCompile(`(?i)\b(it|which|and|that) (waits|blocks)\b`)
+
+// saysWaits reports whether the comment of f, a declared function, says that it waits. Who calls it in a loop knows, or
+// is told by the rule about such calls.
+func saysWaits(f *blocking.Func) bool {
+	decl, ok := f.Cur.Node().(*ast.FuncDecl)
+	return ok && decl.Doc != nil && waitSaid.MatchString(decl.Doc.Text())
+}
+
 // setsRate reports whether f is given a tensor and sets the rate of an optimiser to a number that it reads from one. A
 // rate that depends on a single loss or norm is one for a step, whoever calls f.
 //
