@@ -26,7 +26,8 @@
 // For one number there is often an operation that takes it as it is, such as MulScalar. The first
 // value of a variable that the loop adds to or computes anew, and a bound or factor that one operation
 // makes of one tensor, are often clearest where they are, and so is nn.Frozen of a network in an
-// expression: about these, findings are of severity info, shown with -severity=info.
+// expression: about these, findings are of severity info, shown with -severity=info. So are those in loops
+// whose iterations each wait for the world, as AT001 says.
 //
 // WRONG
 //

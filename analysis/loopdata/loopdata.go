@@ -21,7 +21,7 @@ var doc string
 // Analyzer is rule AT025.
 var Analyzer = rule.Analyzer()
 
-var rule = &lint.Rule{ID: "AT025", Package: "loopdata", Doc: doc, Infos: true, Values: true, Check: check}
+var rule = &lint.Rule{ID: "AT025", Package: "loopdata", Doc: doc, Infos: true, Values: true, Requires: []*analysis.Analyzer{sites.Analyzer}, Check: check}
 
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
@@ -61,7 +61,7 @@ func check(p *lint.Pass) {
 		}
 		for _, r := range remakes(f) {
 			severity := lint.Warning
-			if r.Begins || isCheap(f.Package, r.Call) {
+			if r.Begins || isCheap(f.Package, r.Call) || isAwaited(p, r.Loop) {
 				severity = lint.Info
 			}
 			p.Report(severity, analysis.Diagnostic{
@@ -72,6 +72,12 @@ func check(p *lint.Pass) {
 			})
 		}
 	}
+}
+
+// isAwaited reports whether each iteration of l waits for the world. What it makes on the device costs nothing beside
+// that.
+func isAwaited(p *lint.Pass, l *blocking.Loop) bool {
+	return l.Stmt != nil && slices.ContainsFunc(sites.Of(p), func(s *sites.Site) bool { return s.Outside && s.Loop.Stmt == l.Stmt })
 }
 
 // refreezes returns the innermost loop around c if c freezes a network that is the same one in each iteration, and that

@@ -101,7 +101,8 @@
 //   - puts the value into a struct of a list or heap that the host keeps in order, and a struct of that
 //     says what comes next, as in a beam search or a queue of the hardest samples;
 //   - gives the value to an unknown function, and computes with the number that this returns, as with
-//     the outcome of an experiment; or reads what the experiment needs at the place that the value says;
+//     the outcome of an experiment, or goes on from other tensors if it says so; or reads what the experiment
+//     needs at the place that the value says;
 //   - goes over sizes and makes its tensors by them, or over the names in a map of networks or of lists of
 //     tensors, and prints a line for each;
 //   - has an unknown function draw or play the value, or gives it to one and makes its tensors of what

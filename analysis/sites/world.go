@@ -82,7 +82,7 @@ func actsOn(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop, depth int
 	if changesState(pkg, c, l) {
 		return true
 	}
-	if answersNumber(pkg, c, l) {
+	if answersNumber(pkg, c, l) || answersChoice(pkg, c, l) {
 		return true
 	}
 	assign, ok := c.Cur.Parent().Node().(*ast.AssignStmt)
@@ -174,6 +174,26 @@ func answersNumber(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bo
 	return v != nil && syntax.IsNumeric(v.Type()) && pkg.Any(l, func(d *blocking.Call) bool {
 		return (d.API.Kind == tensorapi.Op || d.API.Kind == tensorapi.Host) && slices.ContainsFunc(d.Expr.Args, func(e ast.Expr) bool { return pkg.Mentions(e, v) })
 	})
+}
+
+// answersChoice reports whether c calls an unknown function, and its answer decides whether l goes on from other tensors.
+//
+//	if user.Show(arm.ItemInt()) {
+//		wins = wins.Add(one)
+//	}
+func answersChoice(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
+	n, ok := c.Value().Parent().Node().(*ast.IfStmt)
+	return ok && c.Dynamic && n.Cond.Pos() <= c.Expr.Pos() && c.Expr.End() <= n.Cond.End() && pkg.Any(l, (*blocking.Call).Enqueues) && changesTensors(pkg, n, l)
+}
+
+// changesTensors reports whether a branch of n assigns a tensor that is declared outside of l.
+func changesTensors(pkg *blocking.Package, n *ast.IfStmt, l *blocking.Loop) bool {
+	for v, defs := range pkg.Defs {
+		if blocking.IsTensor(v.Type()) && !l.Declares(v) && slices.ContainsFunc(defs, func(d blocking.Def) bool { return n.Body.Pos() <= d.Pos && d.Pos < n.End() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // changesState reports whether c is a method of a world of which l asks the state to make a tensor: by another method,
