@@ -70,7 +70,7 @@
 //	analysis/benchmark       AT021: a benchmark of work that is not finished
 //	analysis/growth          AT022: a list of tensors that only grows
 //	analysis/history         AT023: the history of every iteration, which is kept
-//	analysis/earlyread       AT024: a read before a training step
+//	analysis/earlyread       AT024: a read before other work
 //	analysis/loopdata        AT025: the same tensor made in each iteration
 //	analysis/valueshape      AT026: a size that depends on a value
 //	analysis/unusedread      AT030: a read of a value that nobody uses

@@ -213,7 +213,21 @@ func decides(f *blocking.Func, vars map[types.Object]bool, c *blocking.Call) boo
 			return true
 		}
 	}
-	return false
+	l := sites.Innermost(f.Package, c)
+	if l == nil || l.Stmt == nil {
+		return false
+	}
+	found := false // a condition in the loop, which may decide from what the next iteration goes on
+	ast.Inspect(l.Stmt, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IfStmt:
+			found = found || f.Package.MentionsAny(n.Cond, vars)
+		case *ast.CaseClause:
+			found = found || slices.ContainsFunc(n.List, func(e ast.Expr) bool { return f.Package.MentionsAny(e, vars) })
+		}
+		return !found
+	})
+	return found
 }
 
 // leadsTo reports whether next waits for what d computes: it is d, d is a part of it, or it uses a variable that is

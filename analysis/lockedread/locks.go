@@ -24,8 +24,8 @@ type lockedWait struct {
 	// Lock is the call that locked the mutex, and Mutex its operand.
 	Lock  *ast.CallExpr
 	Mutex ast.Expr
-	// Shared reports whether all locks that are held are for reading, nobody in the package locks for writing, and there
-	// is one wait and no loop of them.
+	// Shared reports whether all locks that are held are for reading, nobody in the package locks for writing, and
+	// there is one wait and no loop of them.
 	Shared bool
 	// Probe reports whether what is waited for is computed from nothing: the wait checks that the device works.
 	Probe bool

@@ -176,7 +176,8 @@ func answersNumber(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bo
 	})
 }
 
-// answersChoice reports whether c calls an unknown function, and its answer decides whether l goes on from other tensors.
+// answersChoice reports whether c calls an unknown function, and its answer decides whether l goes on from other
+// tensors.
 //
 //	if user.Show(arm.ItemInt()) {
 //		wins = wins.Add(one)

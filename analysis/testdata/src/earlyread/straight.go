@@ -129,3 +129,15 @@ func last(net nn.Module, x *tensor.Tensor) (*tensor.Tensor, float64) {
 	v := net.Forward(x).Sum().Item()
 	return x.MulScalar(2), v
 }
+
+func trusted(net nn.Module, xs []*tensor.Tensor, y *tensor.Tensor) *tensor.Tensor {
+	before := net.Forward(y).Sum().Item()
+	for _, x := range xs {
+		next := y.Sub(x)
+		now := net.Forward(next).Sum().Item()
+		if gain := before - now; gain > 0 {
+			y, before = next, now
+		}
+	}
+	return y
+}
