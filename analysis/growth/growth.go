@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"iter"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
@@ -291,6 +292,15 @@ func isShared(pkg *blocking.Package, v *types.Var) bool {
 	return v.IsField() || v.Parent() == pkg.Pass.Pkg.Scope()
 }
 
+// usesOf lists the uses of v: in the package, or in the function that v is local to.
+func usesOf(pkg *blocking.Package, v *types.Var, defs []blocking.Def) iter.Seq[inspector.Cursor] {
+	if isShared(pkg, v) {
+		return pkg.UsesInPackage(v)
+	}
+	i := slices.IndexFunc(defs, func(d blocking.Def) bool { return d.In != nil })
+	return pkg.UsesOf(v, defs[i].In)
+}
+
 // isOnlyAppended reports whether all that becomes of the list v is that it grows, is made, and is asked for its length.
 func isOnlyAppended(pkg *blocking.Package, v *types.Var, defs []blocking.Def) bool {
 	for _, d := range defs {
@@ -298,12 +308,7 @@ func isOnlyAppended(pkg *blocking.Package, v *types.Var, defs []blocking.Def) bo
 			return false
 		}
 	}
-	uses := pkg.UsesInPackage(v)
-	if !isShared(pkg, v) {
-		i := slices.IndexFunc(defs, func(d blocking.Def) bool { return d.In != nil })
-		uses = pkg.UsesOf(v, defs[i].In)
-	}
-	for use := range uses {
+	for use := range usesOf(pkg, v, defs) {
 		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
 			use = use.Parent()
 		}

@@ -120,12 +120,7 @@ func isComputed(pkg *blocking.Package, v *types.Var, e ast.Expr, d blocking.Def)
 // isOnlyReduced says whether all that the program does with the tensors in v is to compute a number of each, or one of
 // all that it stacks. At most one of the results is true.
 func isOnlyReduced(pkg *blocking.Package, v *types.Var, defs []blocking.Def) (each, joined bool) {
-	uses := pkg.UsesInPackage(v)
-	if !isShared(pkg, v) {
-		i := slices.IndexFunc(defs, func(d blocking.Def) bool { return d.In != nil })
-		uses = pkg.UsesOf(v, defs[i].In)
-	}
-	for use := range uses {
+	for use := range usesOf(pkg, v, defs) {
 		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
 			use = use.Parent()
 		}
