@@ -342,8 +342,8 @@ func resolveBound(pkg *Package, c *Call) bool {
 	return true
 }
 
-// heldFunc returns what is known of the function in the variable that c calls, if that is a function of another package
-// or a method that takes its receiver as its first argument.
+// heldFunc returns the facts about the function that c calls through a variable. The function is one of another
+// package, or a method that takes its receiver as its first argument.
 //
 //	s := scorer{f: metrics.Mean.Of}
 //	s.f(m, x)

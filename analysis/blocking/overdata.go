@@ -259,9 +259,12 @@ func (pkg *Package) IsData(t types.Type) bool {
 }
 
 // MentionsAny reports whether one of the variables occurs in e, which may be nil.
-func (pkg *Package) MentionsAny(e ast.Expr, vars map[types.Object]bool) bool {
+func (pkg *Package) MentionsAny(e ast.Node, vars map[types.Object]bool) bool {
+	if e == nil {
+		return false
+	}
 	found := false
-	ast.Inspect(syntax.OrNil(e), func(n ast.Node) bool {
+	ast.Inspect(e, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
 		found = found || ok && vars[pkg.Info.Uses[id]]
 		return !found

@@ -48,9 +48,9 @@ func isBarrier(c *blocking.Call) bool {
 	return c.API.Kind == tensorapi.WaitAll && syntax.RecvName(c.Callee) == "" || c.IsFunc("Try")
 }
 
-// isRecord recognises what writes results to files or to other ranks, or reads checkpoints. Its error is all that says
-// that they are not there, which is so for Close, too: what is recorded may be written then. Only a file that was read
-// has nothing to say when it is closed, and data sets in memory have no failures.
+// isRecord recognises calls that write results to files or to other ranks, or read checkpoints. Only their error says
+// that the results are missing. Close counts, too, as it may write what was recorded. Two kinds of Close don't count:
+// that of a file that was read, and that of a data set in memory.
 func isRecord(c *blocking.Call) bool {
 	switch c.API.Kind {
 	case tensorapi.WaitAll, tensorapi.Save:

@@ -39,9 +39,10 @@
 //
 // Silent: what AT001 is silent about; values that decide whether there is a step, or become an
 // operand of it; values that few iterations use, for which AT008 says more. Outside of loops: values that
-// are printed, stored in a field or given to a function before the function goes on, or that may decide
-// whether it does; functions main and init, tests, and functions that read a clock or wait for all work;
-// reads before or after a step of training; three or more reads in a statement, for which AT007 says more.
+// are dropped, printed, stored in a field or given to a function before the function goes on, or that may
+// decide whether it does; variables that are read before a loop that uses the value, as AT006 says; functions
+// main and init, tests, and functions that read a clock or wait for all work; reads before or after a step of
+// training; three or more reads in a statement, for which AT007 says more.
 //
 // Missed: steps in another function than the read; two reads in different branches.
 //

@@ -64,7 +64,8 @@ func straightReadOf(f *blocking.Func, c *blocking.Call) (s straightRead, ok bool
 	ops := 0
 	for _, d := range f.Calls {
 		late := d == next || c.Expr.End() <= d.Expr.Pos() && d.Expr.Pos() < next.Expr.End()
-		if !late || d.Away || !d.Enqueues() || d.API.Kind == tensorapi.View || !leadsTo(pkg, d, next) || pkg.MentionsAny(d.Expr, known) {
+		if !late || d.Away || !d.Enqueues() || d.API.Kind == tensorapi.View || !leadsTo(pkg, d, next) || pkg.MentionsAny(d.Expr, known) ||
+			pkg.Local(w.Operand) != nil && isInLoopWith(d, known) {
 			continue
 		}
 		if s.Work == nil {
@@ -149,8 +150,8 @@ func isBetween(f *blocking.Func, c, next *blocking.Call, has func(*blocking.Call
 	})
 }
 
-// valuesOf returns the variables that depend on the value of c. It is nil if the value goes where it can't be followed
-// before the function goes on: to a field, or to a call other than arithmetic.
+// valuesOf returns the variables that depend on the value of c. It is nil if the value is dropped, or goes where it
+// can't be followed before the function goes on: to a field, or to a call other than arithmetic.
 func valuesOf(pkg *blocking.Package, c *blocking.Call) map[types.Object]bool {
 	vars := make(map[types.Object]bool)
 	for cur := range c.Cur.Enclosing() {
@@ -172,7 +173,10 @@ func valuesOf(pkg *blocking.Package, c *blocking.Call) map[types.Object]bool {
 				if !ok {
 					return nil
 				}
-				if v := pkg.Info.ObjectOf(id); v != nil && !syntax.IsError(v.Type()) {
+				switch v := pkg.Info.ObjectOf(id); {
+				case v == nil:
+					return nil // nobody uses the value
+				case !syntax.IsError(v.Type()):
 					vars[v] = true
 				}
 			}
@@ -280,6 +284,17 @@ func isHeavy(c *blocking.Call, depth int) bool {
 
 // isInLoop reports whether c is in a loop of its function.
 func isInLoop(c *blocking.Call) bool { return sites.Innermost(c.In.Package, c) != nil }
+
+// isInLoopWith reports whether c is in a loop of its function that uses one of the variables. A tensor that such a loop
+// would read again and again is read before it, says AT006.
+func isInLoopWith(c *blocking.Call, vars map[types.Object]bool) bool {
+	for l := range c.In.Package.LoopsAround(c.In, c.Expr.Pos()) {
+		if l.Stmt != nil && c.In.Package.MentionsAny(l.Stmt, vars) {
+			return true
+		}
+	}
+	return false
+}
 
 // severity is Warning if the work is heavy, or the function runs often.
 func (s straightRead) severity(p *lint.Pass) lint.Severity {

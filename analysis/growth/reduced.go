@@ -13,7 +13,8 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// A reduction is a place where a tensor is put into a list or map of which only numbers are computed.
+// A reduction is a place where a tensor goes into a list or map. All that is done with these tensors is to compute
+// numbers.
 type reduction struct {
 	part ast.Expr // the tensor
 	list ast.Expr

@@ -222,8 +222,8 @@ func loopAround(cur inspector.Cursor) ast.Stmt {
 	return nil
 }
 
-// filledBy returns the local list of which loop sets each element, or to which it appends one in each iteration,
-// computed from elements of lists at the same place; nil if the loop does anything else.
+// filledBy returns the local list that loop fills: it sets or appends one element in each iteration. It computes the
+// element from elements of lists at the same place. If the loop does anything else, filledBy returns nil.
 func filledBy(pkg *blocking.Package, loop ast.Stmt) (out *types.Var) {
 	var counter *types.Var
 	var body *ast.BlockStmt

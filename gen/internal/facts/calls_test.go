@@ -29,7 +29,7 @@ func TestCalls(t *testing.T) {
 	for path := range imports {
 		fmt.Fprintf(&b, "\t%s %q\n", alias(path), path)
 	}
-	fmt.Fprintf(&b, ")\n\n// calls are the functions that TestTruth calls. All are of the standard library: context.TODO is a function there, and no note.\nvar calls = map[string]any{\n%s}\n", strings.Join(lines, ""))
+	fmt.Fprintf(&b, ")\n\n// calls are the functions that TestTruth calls. All are of the standard library, context.TODO among them.\nvar calls = map[string]any{\n%s}\n", strings.Join(lines, ""))
 	text, err := format.Source(b.Bytes())
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ import (
 	unicode_utf8 "unicode/utf8"
 )
 
-// calls are the functions that TestTruth calls. All are of the standard library: context.TODO is a function there, and no note.
+// calls are the functions that TestTruth calls. All are of the standard library, context.TODO among them.
 var calls = map[string]any{
 	"(*bufio.Scanner).Buffer":                     (*bufio.Scanner).Buffer,
 	"(*bufio.Scanner).Bytes":                      (*bufio.Scanner).Bytes,

@@ -141,3 +141,18 @@ func trusted(net nn.Module, xs []*tensor.Tensor, y *tensor.Tensor) *tensor.Tenso
 	}
 	return y
 }
+
+func scaled(net nn.Module, xs []*tensor.Tensor) (total, all float64) {
+	first := net.Forward(xs[0]).Sum()
+	scale := first.Item()
+	for i, x := range xs {
+		total += float64(i) * scale
+		all = net.Forward(x).Sum().Item()
+	}
+	return total, all
+}
+
+func warmed(net nn.Module, x *tensor.Tensor) float64 {
+	_ = net.Forward(x).Float32s()
+	return net.Forward(x).Sum().Item()
+}
