@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/asyncgen/asyncgen/device"
+	"github.com/asyncgen/asyncgen/internal/turns"
 	"github.com/asyncgen/asyncgen/runtime/op"
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
@@ -176,6 +177,9 @@ func TestTrianglesAndDiagonals(t *testing.T) {
 		r := newRand(t)
 		for _, dt := range device.DTypes() {
 			for _, shape := range [][]int{{3, 3}, {2, 5}, {5, 2}, {2, 3, 4}, {1, 1}, {0, 3}, {3, 0}, {0, 2, 2}} {
+				if !turns.Has(t, fmt.Sprint(dt, shape)) {
+					continue
+				}
 				rank := len(shape)
 				rows, columns := shape[rank-2], shape[rank-1]
 				for k := -rows - 2; k <= columns+2; k++ {
