@@ -71,6 +71,34 @@ func TestPanicsBecomeErrors(t *testing.T) {
 	}
 }
 
+// The last words name what Fail was given once, and leave out no other error.
+func TestBrief(t *testing.T) {
+	cause := errors.New("lost")
+	sum, mean, disk := fmt.Errorf("a sum: %w", cause), fmt.Errorf("a mean: %w", cause), errors.New("no space left")
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{cause, "lost"},
+		{disk, "no space left"},
+		{errors.Join(sum, disk, mean), "a sum: lost\nno space left"},
+		{errors.Join(errors.Join(sum, mean)), "a sum: lost"},
+		{errors.Join(sum, errors.Join(disk, mean)), "a sum: lost\nno space left"},
+		{errors.Join(disk, errors.Join(mean, sum), cause), "no space left\na mean: lost"},
+		{fmt.Errorf("step 3: %w, then %w", sum, mean), "step 3: a sum: lost, then a mean: lost"},
+	} {
+		job := notLaunched(t)
+		job.cause = cause
+		if got := job.brief(c.err).Error(); got != c.want {
+			t.Errorf("%q becomes %q, want %q", c.err, got, c.want)
+		}
+		job.cause = nil
+		if got := job.brief(c.err); got != c.err {
+			t.Errorf("%q becomes %q without Fail", c.err, got)
+		}
+	}
+}
+
 func TestLaunched(t *testing.T) {
 	for _, c := range []struct {
 		env      string

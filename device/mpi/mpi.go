@@ -99,22 +99,33 @@ func (t *Transport) giveUp(err error) {
 	select {}
 }
 
-// brief returns err with one of the errors that Fail has caused, if several are joined: all messages end with it.
+// brief returns err without all but the first of the errors that Fail has caused, where errors.Join has joined them:
+// all messages end with the same one.
 func (t *Transport) brief(err error) error {
-	cause := t.failure()
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || cause == nil {
+	cause, hasCause := t.failure(), false
+	if cause == nil {
 		return err
 	}
 	var kept []error
-	for _, e := range joined.Unwrap() {
-		if e = t.brief(e); !errors.Is(e, cause) || !errors.Is(errors.Join(kept...), cause) {
+	var add func(e error)
+	add = func(e error) {
+		var parts []error
+		if joined, ok := e.(interface{ Unwrap() []error }); ok {
+			parts = joined.Unwrap()
+		}
+		switch all := errors.Join(parts...); {
+		case all != nil && all.Error() == e.Error(): // fmt.Errorf has a text of its own
+			for _, part := range parts {
+				add(part)
+			}
+		case !errors.Is(e, cause):
+			kept = append(kept, e)
+		case !hasCause:
+			hasCause = true
 			kept = append(kept, e)
 		}
 	}
-	if len(kept) == len(joined.Unwrap()) {
-		return err
-	}
+	add(err)
 	return errors.Join(kept...)
 }
 
