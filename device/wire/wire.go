@@ -108,7 +108,8 @@ func (o Options) timeout() (time.Duration, error) {
 	return DefaultTimeout()
 }
 
-// DefaultTimeout returns what ASYNCGEN_RANK_TIMEOUT says, such as 30s or 10m, or else a minute.
+// DefaultTimeout returns what ASYNCGEN_RANK_TIMEOUT says, such as 30s or 10m, or a minute if that is not set. It
+// returns an error if that is no time above 0.
 func DefaultTimeout() (time.Duration, error) {
 	v := os.Getenv("ASYNCGEN_RANK_TIMEOUT")
 	if v == "" {
