@@ -68,9 +68,9 @@
 // functions that the linter knows nothing about; functions that another package asks for a number that
 // it looks at, calls for one of several events by other names, or shows what its loop goes on from,
 // like the frames of a simulation; fields of a struct that is given to a function which calls them now
-// and then. Methods of meters are silent, too, if they do something else when a value is the best,
-// return what they read, read before they lock a mutex, have a name that speaks of epochs and
-// reports, or a comment that says that they wait: AT010 tells those who call them in loops.
+// and then. Methods of meters are silent, too, if one of these holds: they do something else when a
+// value is the best; they return what they read; they read before they lock a mutex; their name speaks
+// of epochs or reports; or their comment says that they wait. AT010 reports calls of such methods in loops.
 //
 // Missed: iterators of a type that doesn't look like a function; functions that another package keeps in its own
 // before it calls them, unless these call them each time. What one package registers for another with a third one is
