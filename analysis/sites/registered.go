@@ -34,10 +34,11 @@ func registeredSite(pass *analysis.Pass, pkg *blocking.Package, c *blocking.Call
 		if named, ok := types.Unalias(typeOf(pkg, e)).(*types.Named); ok && syntax.IsFunc(named) && pass.ImportObjectFact(named.Obj(), new(InLoop)) {
 			continue
 		}
-		if pass.ImportObjectFact(v, fact) || registersSteps(pkg, c) && isListener(pkg, e) {
-			if fact.Args == 0 {
-				fact.Args = ^blocking.Operands(0)
-			}
+		isCalled := pass.ImportObjectFact(v, fact)
+		if !isCalled && registersSteps(pkg, c) && isListener(pkg, e) {
+			isCalled, fact.Args = true, ^blocking.Operands(0) // by its name, so the loop is not known
+		}
+		if isCalled {
 			pkg.OthersIn(e, func(e ast.Expr, f *blocking.Summary) { s = waitingSite(c, e, f, fact, s) })
 			continue
 		}
