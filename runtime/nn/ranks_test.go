@@ -279,21 +279,27 @@ func TestRanksDiffer(t *testing.T) {
 		}
 	}
 	// Ranks that use other layers, as large ones.
-	errs := make([]error, 2)
-	first, second := nn.Clone(trials0), nn.Clone(trials0)
-	onRanks(t, wiretest.New(2), 2, func(job *wire.Job, own device.Device) {
-		m := &one{Layers: []nn.Module{nn.Clone(first), nn.Clone(second)}, which: job.Rank()}
-		net := nn.DataParallel(m, nn.Parallel{Job: job, Devices: []device.Device{own}})
-		net.Loss(nn.MSELoss, tensor.Ones(8, 4).To(own), tensor.Ones(8, 3).To(own)).Backward()
-		for _, p := range net.Params() {
-			if p.HasGrad() {
-				p.Grad().Wait()
+	for what, layer := range map[string]nn.Module{"gradients": trials0, "weights": nn.PReLU(1)} {
+		in := map[string]int{"gradients": 4, "weights": 3}[what]
+		errs := make([]error, 2)
+		onRanks(t, wiretest.New(2), 2, func(job *wire.Job, own device.Device) {
+			m := &one{Layers: []nn.Module{nn.Clone(layer), nn.Clone(layer)}, which: job.Rank()}
+			net := nn.DataParallel(m, nn.Parallel{Job: job, Devices: []device.Device{own}})
+			loss := net.Loss(nn.MSELoss, tensor.Ones(8, in).To(own), tensor.Ones(8, 3).To(own))
+			loss.Wait()
+			if what == "gradients" {
+				loss.Backward()
 			}
+			for _, p := range net.Params() {
+				if p.HasGrad() {
+					p.Grad().Wait()
+				}
+			}
+			errs[job.Rank()] = job.Err()
+		})
+		if err := errors.Join(errs...); err == nil || !strings.Contains(err.Error(), "do not do the same") {
+			t.Errorf("%s of other layers: %v", what, err)
 		}
-		errs[job.Rank()] = job.Err()
-	})
-	if err := errors.Join(errs...); err == nil || !strings.Contains(err.Error(), "do not do the same") {
-		t.Errorf("gradients of other layers: %v", err)
 	}
 	onRanks(t, wiretest.New(1), 1, func(job *wire.Job, own device.Device) {
 		for want, f := range map[string]func(){
