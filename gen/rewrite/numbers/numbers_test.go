@@ -36,6 +36,10 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:    `n := x.Norm().Item(); s := 1.0; if n > rate { s = math.Sqrt(rate / n) }; w = w.MulScalar(s)`,
 	becomes: `n := x.Norm().ItemF64(); n.Item(); s := asyncrt.Const(1.0); asyncrt.Either(n.Gt(asyncrt.Const(rate)), func() { s = asyncrt.Const(rate).Div(n).Sqrt() }, nil, &s); w = w.MulF64(s)`,
 }, {
+	name:    "a function in a tensor of one side",
+	loop:    `n := x.Norm().Item(); if n > rate { w = w.MulScalar(2 / math.Sqrt(n)) }`,
+	becomes: `n := x.Norm().ItemF64(); n.Item(); asyncrt.Either(n.Gt(asyncrt.Const(rate)), func() { w = w.MulF64(asyncrt.Const(2).Div(n.Sqrt())) }, nil, &w)`,
+}, {
 	name:    "the least of many",
 	loop:    `n := x.Norm().Item(); w = w.MulScalar(min(1, -n, max(rate, n, 2) /* the largest */, n))`,
 	becomes: `n := x.Norm().ItemF64(); n.Item(); w = w.MulF64(asyncrt.Const(1).Min(n.Neg()).Min(asyncrt.Const(rate).Max(n).Max(asyncrt.Const(2))).Min(n))`,
