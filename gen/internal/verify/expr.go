@@ -360,6 +360,19 @@ func (f *frame) chosen(t *term, most int, n *term) int {
 	return most
 }
 
+// holds reports whether c, an integer, is the same number as a value of the numeric type b.
+func holds(b *types.Basic, c constant.Value) (exact bool) {
+	switch b.Kind() {
+	case types.Float32:
+		_, exact = constant.Float32Val(c)
+	case types.Float64:
+		_, exact = constant.Float64Val(c)
+	default:
+		exact = b.Info()&types.IsInteger == 0 || b.Kind() == types.Int || b.Kind() == types.Int64
+	}
+	return exact
+}
+
 // converted returns a conversion of v.
 func (f *frame) converted(v value, from, to types.Type, e ast.Expr) value {
 	a, okA := from.Underlying().(*types.Basic)
@@ -378,7 +391,7 @@ func (f *frame) converted(v value, from, to types.Type, e ast.Expr) value {
 	}
 	t := f.term(v)
 	if t.c != nil && a.Info()&types.IsNumeric != 0 && b.Info()&types.IsNumeric != 0 && t.c.Kind() == constant.Int {
-		if b.Info()&types.IsInteger == 0 || b.Kind() == types.Int || b.Kind() == types.Int64 {
+		if holds(b, t.c) {
 			return t
 		}
 	}

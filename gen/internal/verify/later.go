@@ -582,7 +582,7 @@ func (f *frame) number(fn *types.Func, t types.Type, ts []*term, e *ast.CallExpr
 	case "MathMax", "MathMin":
 		return f.ts.of("math."+strings.TrimPrefix(name, "Math"), ts...)
 	case "Float32":
-		if c := ts[0].c; c != nil && c.Kind() == constant.Int {
+		if c := ts[0].c; c != nil && c.Kind() == constant.Int && holds(types.Typ[types.Float32], c) {
 			return ts[0] // as for converted
 		}
 		return f.ts.of("rounded", ts...)

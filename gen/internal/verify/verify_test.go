@@ -251,6 +251,21 @@ var pairs = []struct {
 		}
 		later.Flush(); return w, 0`},
 }, {
+	name:     "a whole constant that is rounded",
+	original: `for _, x := range xs { v, s := x.Sum().Item(), 16777217.0; if v > 0 { s = v }; w = w.MulScalar(float64(float32(s))) }; return w, 0`,
+	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			v, s := x.Sum().ItemF64(), asyncrt.Const(16777217); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { s = v }, nil, &s); w = w.MulF64(s.Float32())
+		}
+		later.Flush(); return w, 0`},
+	wrong: map[string]string{"rounded on one side only": `later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs {
+			v, s := x.Sum().ItemF64(), asyncrt.Const(16777217); at := later.ReadF64(v); later.Do(func() { at.Item() })
+			asyncrt.Either(v.Gt(asyncrt.Const(0)), func() { s = v.Float32() }, nil, &s); w = w.MulF64(s)
+		}
+		later.Flush(); return w, 0`},
+}, {
 	name:     "the least of constants without types",
 	original: `for _, x := range xs { w = w.MulScalar(min(math.Pi, math.E, x.Sum().Item())) }; return w, 0`,
 	right: []string{`later := asyncrt.NewLater[struct{}](9); defer later.Close()
