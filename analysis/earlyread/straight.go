@@ -131,7 +131,7 @@ func nextWait(f *blocking.Func, c *blocking.Call) *blocking.Call {
 	}
 	_, prints := next.Printer()
 	if _, ok := valueWait(next); !ok && !prints || f.Package.GuardOf(f, next.Expr.Pos(), sites.Innermost(f.Package, next)) != blocking.Always ||
-		!fl.Dominates(fl.BlockAt(c.Expr.Pos()), fl.BlockAt(next.Expr.Pos())) || len(f.Package.ShortCircuits(next.Expr.Pos())) > 0 {
+		!fl.Dominates(fl.BlockAt(c.Expr.Pos()), fl.BlockAt(next.Expr.Pos())) {
 		return nil
 	}
 	return next

@@ -93,6 +93,18 @@ func allOfThem(run *files.Checkpoints, step func(), n int) (err error) {
 	return err
 }
 
+func eachOfThem(run *files.Checkpoints, step func(), n int) error {
+	var err error
+	for i := range n {
+		step()
+		err = run.Save(i)
+		if err != nil {
+			break
+		}
+	}
+	return err
+}
+
 func closedTwice(w *scalars.Writer, step func() error) error {
 	defer w.Close()
 	if err := step(); err != nil {
@@ -109,6 +121,15 @@ func closedAfterFailure(w *scalars.Writer, job *wire.Job, step func() error) err
 		return err
 	}
 	return errors.Join(w.Close(), job.Close())
+}
+
+func weight(path, name string) (*tensor.Tensor, error) {
+	f, err := files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // it was read
+	return f.Tensor(name)
 }
 
 func told(w *scalars.Writer) (err error) {

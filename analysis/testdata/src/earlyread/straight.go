@@ -2,7 +2,9 @@ package earlyread
 
 import (
 	"fmt"
+	"math"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/asyncgen/asyncgen/runtime/nn"
@@ -54,6 +56,11 @@ func importance(net nn.Module, x, y *tensor.Tensor, names []string) {
 		loss := nn.MSELoss(net.Forward(x.AddScalar(float64(i))), y)
 		fmt.Println(name, loss.Item()-base)
 	}
+}
+
+func root(net nn.Module, x *tensor.Tensor) float64 {
+	a := math.Sqrt(net.Forward(x).Sum().Item()) // want `early read`
+	return a + net.Forward(x.AddScalar(1)).Sum().Item()
 }
 
 func limits(x *tensor.Tensor) (lo, hi float64) {
@@ -155,4 +162,36 @@ func scaled(net nn.Module, xs []*tensor.Tensor) (total, all float64) {
 func warmed(net nn.Module, x *tensor.Tensor) float64 {
 	_ = net.Forward(x).Float32s()
 	return net.Forward(x).Sum().Item()
+}
+
+func posted(net nn.Module, x *tensor.Tensor) (float64, error) {
+	v := net.Forward(x).Sum().Item()
+	if _, err := http.Post("http://localhost", "text/plain", strings.NewReader("done")); err != nil {
+		return 0, err
+	}
+	return v + net.Forward(x.AddScalar(1)).Sum().Item(), nil
+}
+
+func either(net nn.Module, x *tensor.Tensor, strict bool) bool {
+	v := net.Forward(x).Sum().Item()
+	return strict && net.Forward(x.AddScalar(1)).Sum().Item() > 1 || v > 0
+}
+
+func finished(net nn.Module, x *tensor.Tensor) float64 {
+	y := net.Forward(x).Sum()
+	fmt.Println(y)
+	v := y.Item()
+	return v + net.Forward(x.AddScalar(1)).Sum().Item()
+}
+
+func sometimes(net nn.Module, x *tensor.Tensor, strict bool) float64 {
+	if !strict {
+		return 0
+	}
+	return net.Forward(x).Sum().Item()
+}
+
+func afterSometimes(net nn.Module, x *tensor.Tensor, strict bool) float64 {
+	v := sometimes(net, x, strict)
+	return v + net.Forward(x.AddScalar(1)).Sum().Item()
 }

@@ -137,3 +137,34 @@ func few(x *tensor.Tensor) float64 {
 	}
 	return tensor.Stack(0, outs...).Max().Item()
 }
+
+func sampled(a, x *tensor.Tensor, n int) float64 {
+	var outs []*tensor.Tensor
+	for i := range n {
+		x = a.MatMul(x)
+		if i%100 == 0 {
+			outs = append(outs, x)
+		}
+	}
+	return tensor.Stack(0, outs...).Max().Item()
+}
+
+func place(a, x *tensor.Tensor, n int) int64 {
+	var outs []*tensor.Tensor
+	for range n {
+		x = a.MatMul(x)
+		outs = append(outs, x)
+	}
+	return tensor.Stack(0, outs...).ArgMax().ItemInt() // no number of each tells
+}
+
+func largest(net nn.Module) (most float64) {
+	var squares []*tensor.Tensor
+	for _, p := range net.Params() { // they are few
+		squares = append(squares, p.Value().Square())
+	}
+	for _, s := range squares {
+		most = max(most, s.Sum().Item())
+	}
+	return most
+}
