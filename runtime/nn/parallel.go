@@ -306,18 +306,18 @@ func (r *Replicas) each(name string, x *tensor.Tensor, f func(m Module, dev devi
 	if r.job != nil {
 		return r.eachOver(name, x.Dim(0), f)
 	}
-	return r.pass(r.shards, x.Dim(0), f)
+	return r.pass(x.Dim(0), f)
 }
 
-// pass calls f for the first n shards of this rank, which has the given number of rows.
-func (r *Replicas) pass(n, rows int, f func(m Module, dev device.Device, from, to int) *tensor.Tensor) (results []*tensor.Tensor) {
+// pass calls f for the shards of this rank, which has the given number of rows.
+func (r *Replicas) pass(rows int, f func(m Module, dev device.Device, from, to int) *tensor.Tensor) (results []*tensor.Tensor) {
 	first := -1
 	before := make([]tensor.State, len(r.devices))
 	for d := range before {
 		before[d] = r.remember(d)
 	}
 	var after tensor.State
-	for i := range n {
+	for i := range r.shards {
 		from, to := r.bounds(i, rows)
 		if from == to && (rows > 0 || i > 0) {
 			continue

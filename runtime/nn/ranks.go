@@ -62,7 +62,7 @@ func (r *Replicas) eachOver(name string, rows int, f func(m Module, dev device.D
 	for {
 		undo, start := r.buffersNow(), o.positions()
 		o.move(start, o.draws[rows], r.job.Rank())
-		results, drawn := r.pass(r.shards, rows, f), o.since(start, o.draws[rows], r.job.Rank())
+		results, drawn := r.pass(rows, f), o.since(start, o.draws[rows], r.job.Rank())
 		again := false
 		switch {
 		case r.shareNew():
