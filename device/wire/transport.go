@@ -23,10 +23,11 @@ type Transport interface {
 
 	// Fail ends the work of this rank. Messages that are under way and messages that begin later end with an error that
 	// wraps err. Other ranks learn of it as soon as the transport can tell them. Fail does not wait, and a second call
-	// does nothing.
+	// does nothing. It may come after Close.
 	Fail(err error)
 
-	// Close ends the transport when all that is under way has ended. The other ranks are expected to close theirs.
+	// Close ends the transport when all that is under way has ended. The other ranks are expected to close theirs. After
+	// Fail it returns no other error than that of Fail, or nil.
 	Close() error
 }
 

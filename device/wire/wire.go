@@ -88,7 +88,7 @@ func NewJob(t Transport, o Options) (*Job, error) {
 	if err != nil {
 		err = fmt.Errorf("wire: %w", err)
 		t.Fail(err)
-		t.Close() // its error is err
+		t.Close() // it has no other error
 		return nil, err
 	}
 	jobs.Add(1)
