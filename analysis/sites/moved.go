@@ -60,9 +60,6 @@ func isMoved(pkg *blocking.Package, c *blocking.Call) bool {
 		}
 		return ok && isHost(pkg, call)
 	}
-	if len(pkg.Defs[v]) != 1 {
-		return false
-	}
 	made := false
 	for use := range pkg.UsesOf(v, c.In) {
 		call, ok := use.Parent().Node().(*ast.CallExpr)
