@@ -209,3 +209,12 @@ func piped(p *trainers.Pipe, l *curve) {
 		return x
 	})
 }
+
+// A visitor is called with a tensor, and its method with none: that may be for something else.
+type visitor func(loss *tensor.Tensor)
+
+func (v visitor) OnStep(step int) {}
+
+func visited(visit func(v visitor)) {
+	visit(visitor(func(loss *tensor.Tensor) { println(loss.Item()) }))
+}

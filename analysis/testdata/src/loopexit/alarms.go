@@ -85,4 +85,15 @@ func (h *early) OnStep(step int, loss *tensor.Tensor) {
 
 func (h *early) OnEpoch(int, *tensor.Tensor) {}
 
-var _ = []stepping.Hook{new(late), new(early)}
+type setFirst struct{ last *tensor.Tensor }
+
+func (h *setFirst) OnStep(step int, loss *tensor.Tensor) {
+	h.last = loss.MulScalar(2)
+	if h.last.Item() > 1e9 { // want `value decides in loop`
+		panic("it explodes")
+	}
+}
+
+func (h *setFirst) OnEpoch(int, *tensor.Tensor) {}
+
+var _ = []stepping.Hook{new(late), new(early), new(setFirst)}
