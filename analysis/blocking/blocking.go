@@ -43,6 +43,7 @@
 //	flow.go       control-flow graphs, dominators and loops
 //	guard.go      how often the code under a condition runs
 //	conditions.go which conditions code is under
+//	delay.go      which reads are for an earlier iteration, in a loop or a function that it calls
 //	classify.go   how often a condition holds
 //	rare.go       which comparisons hold now and then
 //	outer.go      which loops are over epochs or the like, as seen from a call in them

@@ -39,7 +39,7 @@ func addHoards(pkg *Package) {
 			if d.Kind != DefValue || d.In == nil || d.In.Lit != nil {
 				continue
 			}
-			if call := pkg.SelfAppend(v, d); call != nil {
+			if call := pkg.SelfAppend(v, d); call != nil && !pkg.DropsFirst(v) {
 				for _, e := range call.Args[1:] {
 					if op, ok := asPassed(pkg, e, d.In); ok && pkg.FateOf(v, d.In) == 0 {
 						d.In.Summary.Hoards |= op

@@ -146,7 +146,7 @@ func addWait(pkg *Package, list []Wait, g *Func, c *Call, w CallWait) []Wait {
 		o.Pending = o.Pending || w.Set
 	}
 	entry := Wait{
-		Guarded: pkg.GuardOf(g, c.Expr.Pos(), nil) != Always,
+		Guarded: pkg.GuardOf(g, c.Expr.Pos(), nil) != Always || w.Operand != nil && pkg.OfLastCall(w.Operand, g, c.Expr.Pos()),
 		InLoop:  loopsOverData(pkg, g, c) || pkg.AfterLoop(g, c) || pkg.BeforeLoop(g, c),
 		Chain:   []Link{{pkg.PosOf(c.Expr.Pos()), pkg.CallName(c, w)}},
 	}

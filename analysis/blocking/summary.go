@@ -126,7 +126,8 @@ type Wait struct {
 	// InLoop reports whether the function waits in a loop of its own, or before or after one. A loop
 	// around the call adds little to that, so a rule reports the inner loop only.
 	InLoop bool
-	// Guarded reports whether only few calls wait: every hundredth, or those in which something failed.
+	// Guarded reports whether calls seldom hold up the device: every hundredth waits, or those in which something
+	// failed, or each waits for what the call before has left.
 	Guarded bool
 	// Chain leads from the function to the read: the calls on the way, then the read. It has one to
 	// maxChain links, and the messages of rules show it.

@@ -3,6 +3,7 @@ package blocking
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"golang.org/x/tools/go/ast/inspector"
@@ -83,6 +84,14 @@ func (pkg *Package) SelfAppend(v *types.Var, d Def) *ast.CallExpr {
 		return nil // one of many lists
 	}
 	return call
+}
+
+// DropsFirst reports whether the list v is a queue, from which the first elements are taken in time: v = v[1:].
+func (pkg *Package) DropsFirst(v *types.Var) bool {
+	return slices.ContainsFunc(pkg.Defs[v], func(d Def) bool {
+		s, ok := ast.Unparen(syntax.OrNil(d.Value)).(*ast.SliceExpr)
+		return ok && s.Low != nil && pkg.Variable(s.X) == v
+	})
 }
 
 // IsFailure reports whether e, with the given outcome, says that something failed: err != nil where it

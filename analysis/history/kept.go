@@ -55,7 +55,7 @@ func keepings(pkg *blocking.Package) []keeping {
 				if k, ok := carried(pkg, v, d); ok && !slices.ContainsFunc(list, func(s keeping) bool { return s.Pos <= k.Pos && k.Pos < s.End }) {
 					list = append(list, k)
 				}
-			case blocking.IsTensors(v.Type()):
+			case blocking.IsTensors(v.Type()) && !pkg.DropsFirst(v):
 				list = append(list, listed(pkg, v, d)...)
 			}
 		}

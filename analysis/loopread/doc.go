@@ -77,8 +77,8 @@
 //   - reads that a message asks for, in a case of its own, of what other cases compute;
 //   - functions that a rate limiter of the program calls now and then, and loops that a ticker
 //     paces;
-//   - reads of what an earlier iteration enqueued, if the iteration has enqueued work of its own
-//     before, and reads of what is several iterations old;
+//   - reads of what an earlier iteration enqueued and left in a variable or a field, if the iteration
+//     has enqueued work of its own before, and reads of what is several iterations old;
 //   - loops that send each value to a client at once, with http.Flusher or on a net.Conn;
 //   - functions marked //asyncgen:kernel, about which the generator speaks.
 //

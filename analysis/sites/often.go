@@ -199,7 +199,7 @@ func hotLoop(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) *bloc
 			return nil // it has to wait while the clock runs
 		}
 		if w.Operand == nil && pkg.Any(l, (*blocking.Call).Enqueues) || w.Kind == blocking.WaitPrint && !blocking.IsTensor(typeOf(pkg, w.Operand)) && pkg.SetsIn(typeOf(pkg, w.Operand), l) || w.Operand != nil && (own && pkg.Varies(w.Operand, l) || pkg.Fresh(w.Operand, c.In, l) || pkg.Arrives(w.Operand, c.In, l)) {
-			if isDelayed(pkg, c, w.Operand, l) || pkg.Any(l, IsStreamed) || IsPaced(pkg, l) {
+			if pkg.IsDelayed(c, w, l) || pkg.Any(l, IsStreamed) || IsPaced(pkg, l) {
 				return nil
 			}
 			return l

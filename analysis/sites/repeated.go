@@ -268,7 +268,7 @@ func repeatedSite(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) *Si
 		if w.Via != nil && (w.Via.InLoop || w.Via.Guarded) || pkg.GuardOf(c.In, c.Expr.Pos(), nil) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) {
 			continue
 		}
-		if !isOfCall(pkg, c, w, l) || w.Operand != nil && isOfLastCall(pkg, c, w.Operand) || pkg.Any(l, IsOutside) || IsAllowed(c) {
+		if !isOfCall(pkg, c, w, l) || w.Operand != nil && pkg.OfLastCall(w.Operand, c.In, c.Expr.Pos()) || pkg.Any(l, IsOutside) || IsAllowed(c) {
 			continue
 		}
 		s := &Site{Call: c.Expr, Cur: c.Cur, Kind: w.Kind, Operand: w.Operand, Loop: l, In: c.In, At: c, Name: pkg.CallName(c, w), Timed: c.In.Outermost().Contains(blocking.TellsTime)}

@@ -67,7 +67,7 @@ func serialisedBy(pkg *blocking.Package, c *blocking.Call, w blocking.CallWait) 
 		if pkg.IsRetry(c, l) || multiplies(l) {
 			return nil
 		}
-		if w.Operand != nil && (!pkg.Fresh(w.Operand, c.In, l) || isDelayed(pkg, c, w.Operand, l)) {
+		if w.Operand != nil && !pkg.Fresh(w.Operand, c.In, l) || pkg.IsDelayed(c, w, l) {
 			continue
 		}
 		if pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || !boundsQueue(pkg, c) && pkg.Any(l, (*blocking.Call).Mutates) || pkg.Any(l, IsStreamed) || handsOver(pkg, c, l) || isForReader(pkg, c, l) {

@@ -239,3 +239,27 @@ func (r *Registry) String() string {
 	}
 	return s
 }
+
+// A Behind adds up values, each when the next one has been enqueued.
+type Behind struct {
+	last  *tensor.Tensor
+	total float64
+}
+
+func (b *Behind) Push(x *tensor.Tensor) {
+	if b.last != nil {
+		b.total += b.last.Item()
+	}
+	b.last = x
+}
+
+// An Ahead reads what it has just been given.
+type Ahead struct {
+	last  *tensor.Tensor
+	total float64
+}
+
+func (a *Ahead) Push(x *tensor.Tensor) {
+	a.last = x
+	a.total += a.last.Item()
+}

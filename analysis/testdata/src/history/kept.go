@@ -469,3 +469,26 @@ func rollOut(c *cell, x *tensor.Tensor, n int) float64 {
 	}
 	return y.Add(h).Add(a).Add(b).Add(top).Add(state).Item()
 }
+
+// A queue holds a few losses, however many there were.
+
+type lateQueue struct {
+	net   nn.Module
+	queue []*tensor.Tensor
+	total float64
+}
+
+func (l *lateQueue) put(loss *tensor.Tensor) {
+	l.queue = append(l.queue, loss)
+	if len(l.queue) > 2 {
+		l.total += l.queue[0].Item()
+		l.queue = l.queue[1:]
+	}
+}
+
+func (l *lateQueue) all(net *nn.Replicas, data []batch.Batch) {
+	for _, b := range data {
+		l.put(nn.MSELoss(net.Forward(b.X), b.Y))
+		l.queue = append(l.queue, nn.MSELoss(net.Forward(b.X), b.Y))
+	}
+}
