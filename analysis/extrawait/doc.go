@@ -51,8 +51,8 @@
 //     leaves these waits as they are.
 //
 // In loops that take data from a channel, somebody may wait for each result, unless the error is dropped
-// and the tensor is sent on. A function that warms up, by its name, waits on purpose. Findings in these
-// are of severity info, shown with -severity=info.
+// and the tensor is sent on. A function that warms up, by its name, and does not train waits on purpose.
+// Findings in these are of severity info, shown with -severity=info.
 //
 // Missed: what AT010 misses of functions that the loop calls.
 //

@@ -191,7 +191,7 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 	}
 	b := &barrier{
 		Call: c.Expr, Cur: c.Cur, Loop: l, Name: pkg.CallName(c, w),
-		Outside: pkg.Any(l, sites.IsOutside) || warming.MatchString(c.In.Outermost().Name) || sites.IsAllowed(c) || sites.TakesData(pkg, l) && !pkg.Any(l, (*blocking.Call).Mutates) && !isPassedOn(pkg, c, w.Operand, l),
+		Outside: pkg.Any(l, sites.IsOutside) || warming.MatchString(c.In.Outermost().Name) && !pkg.Any(l, (*blocking.Call).Mutates) || sites.IsAllowed(c) || sites.TakesData(pkg, l) && !pkg.Any(l, (*blocking.Call).Mutates) && !isPassedOn(pkg, c, w.Operand, l),
 		Trains:  pkg.Any(l, (*blocking.Call).Mutates),
 		Timer:   sites.IsTimerWait(c),
 	}
