@@ -15,7 +15,7 @@
 // It also reports failures that are thrown away:
 //
 //   - asyncrt.WaitAll and Try return a failure once, and nobody is told again. As deferred calls
-//     they tell nobody either.
+//     they tell nobody either. Nor does the error of WaitContext, which alone says whether it has waited.
 //   - What writes to files, such as files.Save, Checkpoints.SaveAsync and Close of a scalars.Writer, and Close of a
 //     wire.Job: the error is all that says that something is not there.
 //   - Such an error goes to the blank identifier in a function that returns an error itself, or to a variable that

@@ -43,9 +43,9 @@ func isForClock(c *blocking.Call) bool {
 }
 
 // isBarrier recognises asyncrt.WaitAll, Synchronize and Try. These return a failure once. Tensor.Wait is not among
-// them: whoever reads the tensor later finds its failure.
+// them: whoever reads the tensor later finds its failure. WaitContext is: only its error says whether it has waited.
 func isBarrier(c *blocking.Call) bool {
-	return c.API.Kind == tensorapi.WaitAll && syntax.RecvName(c.Callee) == "" || c.IsFunc("Try")
+	return c.API.Kind == tensorapi.WaitAll && syntax.RecvName(c.Callee) == "" || c.IsFunc("Try") || c.IsFunc("Tensor.WaitContext")
 }
 
 // isRecord recognises calls that write results to files or to other ranks, or read checkpoints. Only their error says
