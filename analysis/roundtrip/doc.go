@@ -15,7 +15,8 @@
 // A function that maps tensors, or lists of numbers, to tensors is reported outside of loops, too, if
 // it reads a number and does nothing with it but to compute with tensors by operations such as
 // MulScalar, or if it reads all elements, goes through them with arithmetic or sorts them, and returns
-// a tensor of them or of a list that it computes from them place by place. It is reported as well if
+// a tensor of them or of a list that it computes from them place by place. A function that sets a parameter
+// of a model to such a tensor counts like one that returns it. It is reported as well if
 // it only makes a tensor of the elements, as on another device, or adds those of several tensors up
 // for one. So is one that reads numbers which the device draws for it, whatever becomes of them.
 // Whoever calls it expects that it returns at once. A function that takes a step of training is

@@ -72,7 +72,7 @@ func Returned(p *lint.Pass) []Return {
 func Detours(p *lint.Pass) []Return {
 	var list []Return
 	for _, f := range p.Funcs {
-		if !takesAndMakes(p.Package, f) {
+		if !takesAndMakes(p.Package, f) && !f.Contains(setsParam) {
 			continue
 		}
 		for _, c := range f.Calls {
@@ -166,8 +166,10 @@ func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
 			case isSort(pkg, n):
 				looped = true
 			case isHost(pkg, n):
-				_, returned := use.Parent().Parent().Node().(*ast.ReturnStmt)
-				made = made || returned
+				up := use.Parent().Parent()
+				_, returned := up.Node().(*ast.ReturnStmt)
+				d := pkg.Calls[syntax.AsCall(nodeOf(up))]
+				made = made || returned || d != nil && setsParam(d)
 			default:
 				return false
 			}
@@ -268,6 +270,17 @@ func takesAndMakes(pkg *blocking.Package, f *blocking.Func) bool {
 	ofTensors := f.Sig.Recv() != nil && pkg.HoldsTensors(f.Sig.Recv().Type())
 	ofNumbers := slices.ContainsFunc(slices.Collect(f.Sig.Params().Variables()), func(v *types.Var) bool { return isNumbers(v.Type()) })
 	return holds(f.Sig.Results()) && (holds(f.Sig.Params()) || ofTensors || ofNumbers) || ofTensors && f.Sig.Results().Len() == 0
+}
+
+// setsParam recognises the call by which a parameter of a model gets a value that is made of numbers of the host.
+//
+//	p.Set(tensor.From(sum, shape...))
+func setsParam(c *blocking.Call) bool {
+	if !c.Mutates() || c.API.Kind == tensorapi.Unknown || len(c.Expr.Args) != 1 {
+		return false
+	}
+	call := syntax.AsCall(c.Expr.Args[0])
+	return call != nil && isHost(c.In.Package, call)
 }
 
 // isDetour reports whether c, which waits for w, reads a number of what its function computes or is given, and each use
