@@ -81,7 +81,8 @@
 // The methods of what nn.Frozen returns bring in no history, whatever its type. A layer of type
 // nn.Module is taken to have parameters, unless the package makes it Frozen, passes
 // a frozen one to the function, or calls it frozen. A loss that is given to an exported method is
-// taken to have a history, if nothing in the package calls the method.
+// taken to have a history, if nothing in the package calls the method. What a meter, metric or gauge by its
+// name holds in an exported field is taken to be read only.
 //
 // Missed: interfaces of the user; lists or states that an exported function returns; results of
 // unknown functions.

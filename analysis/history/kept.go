@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
@@ -128,7 +129,7 @@ func sum(pkg *blocking.Package, c *blocking.Call, assign *ast.AssignStmt) (keepi
 		k.Loop = l
 		return k, true
 	}
-	if recv := rootParam(pkg, total); shared && recv != nil && c.In.Lit == nil && pkg.FateOf(v, c.In) == 0 {
+	if recv := rootParam(pkg, total); shared && recv != nil && c.In.Lit == nil && (pkg.FateOf(v, c.In) == 0 || isMetered(pkg, v, recv)) {
 		return k, true
 	}
 	// An average of parameters, in a list that the caller has.
@@ -139,6 +140,31 @@ func sum(pkg *blocking.Package, c *blocking.Call, assign *ast.AssignStmt) (keepi
 		return k, true
 	}
 	return keeping{}, false
+}
+
+// meter matches the names of types that are there to be looked at.
+var meter = regexp.MustCompile(`(?i)meter|metric|gauge`)
+
+// isMetered reports whether v is an exported field of a meter, as the type of recv says by its name, and the package
+// itself only reads values from it. What others may do with a loss that a meter holds is to read it as well.
+func isMetered(pkg *blocking.Package, v, recv *types.Var) bool {
+	t := recv.Type()
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok || !v.IsField() || !meter.MatchString(n.Obj().Name()) {
+		return false
+	}
+	for use := range pkg.UsesInPackage(v) {
+		if use.ParentEdgeKind() == edge.SelectorExpr_Sel {
+			use = use.Parent()
+		}
+		if pkg.FateAt(use, v) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // rootParam returns the parameter or receiver that e is a part of, or nil.

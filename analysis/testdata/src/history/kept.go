@@ -76,7 +76,7 @@ func (m *meter) Update(loss, other *tensor.Tensor) {
 	m.sum = m.sum.Add(loss)   // want `m.sum keeps the history of loss of every call, and is only read; add loss.Detach\(\)`
 	m.seen = m.seen.Add(loss) // seen is returned
 	m.sum = m.sum.Add(other)
-	m.Shown = m.Shown.Add(loss)
+	m.Shown = m.Shown.Add(loss) // want `m.Shown keeps the history of loss`
 	loss = loss.Detach()
 	m.kept = m.kept.Add(loss)
 }
@@ -492,3 +492,33 @@ func (l *lateQueue) all(net *nn.Replicas, data []batch.Batch) {
 		l.queue = append(l.queue, nn.MSELoss(net.Forward(b.X), b.Y))
 	}
 }
+
+// Meters with a field that others see.
+
+type LossMeter struct {
+	Total *tensor.Tensor
+	count int
+}
+
+func (m *LossMeter) Update(loss *tensor.Tensor) {
+	m.count++
+	if m.Total == nil {
+		m.Total = loss
+		return
+	}
+	m.Total = m.Total.Add(loss) // want `m.Total keeps the history of loss`
+}
+
+type CutMeter struct{ Total *tensor.Tensor }
+
+func (m *CutMeter) Update(loss *tensor.Tensor) { m.Total = m.Total.Add(loss.Detach()) }
+
+type LearningMeter struct{ Total *tensor.Tensor }
+
+func (m *LearningMeter) Update(loss *tensor.Tensor) { m.Total = m.Total.Add(loss) }
+
+func (m *LearningMeter) Step(opt *optim.Optimizer) { opt.Minimize(m.Total) }
+
+type Objective struct{ Total *tensor.Tensor }
+
+func (o *Objective) Include(loss *tensor.Tensor) { o.Total = o.Total.Add(loss) }
