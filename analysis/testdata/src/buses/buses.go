@@ -65,6 +65,7 @@ var (
 	disabled bool
 	onStep   []Handler
 	onEpoch  []Handler
+	sparse   []Handler
 	byName   = map[string]Handler{}
 )
 
@@ -88,6 +89,17 @@ func Step(e Event) {
 	}
 	for _, h := range onStep {
 		h(e)
+	}
+}
+
+// Sparse has h called in some steps, which AfterStep is told of.
+func Sparse(h Handler) { sparse = append(sparse, h) }
+
+func AfterStep(e Event) {
+	if e.Step%100 == 0 {
+		for _, h := range sparse {
+			h(e)
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ func known(l *curve) {
 	}))
 	buses.Known("seldom", buses.EveryN(10, func(e buses.Event) { l.all = append(l.all, e.Loss.Item()) }))
 	buses.Pass(func(e buses.Event) { l.all = append(l.all, e.Loss.Item()) })
+	buses.Sparse(func(e buses.Event) { l.all = append(l.all, e.Loss.Item()) })
 }
 
 // Functions that return what Run calls in each step. Watches are also called once.

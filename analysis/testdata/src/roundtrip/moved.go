@@ -71,6 +71,19 @@ func mean(xs []*tensor.Tensor) *tensor.Tensor {
 	return tensor.FromOn(xs[0].Device(), sum, xs[0].Shape()...)
 }
 
+func masked(xs []*tensor.Tensor, dropped []int) *tensor.Tensor {
+	sum := make([]float32, xs[0].Size())
+	for _, x := range xs {
+		for i, v := range x.Float32s() {
+			sum[i] += v
+		}
+	}
+	for _, i := range dropped {
+		sum[i] = 0 // more than a sum
+	}
+	return tensor.From(sum)
+}
+
 func meanOfEach(shards [][]*tensor.Tensor) []*tensor.Tensor {
 	out := make([]*tensor.Tensor, len(shards[0]))
 	for i := range out {
