@@ -135,6 +135,8 @@ func isMore(v value) bool {
 		return !v.isMap
 	case *ref, *closure, native:
 		return true
+	case *record:
+		return slices.ContainsFunc(v.fields, isMore)
 	}
 	return false
 }

@@ -85,6 +85,24 @@ var pairs = []struct {
 		"copied to a shorter one": `ts := append([]float64(nil), tols...); us := ts[len(rates):]; us[0] = tol; copy(us[:len(xs)], rates); fmt.Fprintln(out, ts); return w, us[1]`,
 	},
 }, {
+	name: "structs in a list, with pointers to what changes later",
+	original: `type part struct { of *row; n int }; var all []part
+		for i, x := range xs { s := &row{}; s.sum += x.Sum().Item(); all = append(all, part{s, i}); all[0].n = i }; fmt.Fprintln(out, all); return w, total`,
+	right: []string{`type part struct { of *row; n int }; var all []part; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { s := &row{}; at := later.Read(x.Sum()); later.Do(func() { s.sum += at.Item() }); all = append(all, part{s, i}); all[0].n = i }
+		later.Flush(); fmt.Fprintln(out, all); return w, total`},
+	wrong: map[string]string{
+		"a copy": `type part struct { of *row; n int }; var all []part; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { s := &row{}; at := later.Read(x.Sum()); later.Do(func() { s.sum += at.Item() }); c := *s; all = append(all, part{&c, i}); all[0].n = i }
+		later.Flush(); fmt.Fprintln(out, all); return w, total`,
+		"another field": `type part struct { of *row; n int }; var all []part; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { s := &row{}; at := later.Read(x.Sum()); later.Do(func() { s.sum += at.Item() }); p := part{s, i}; all = append(all, p); p.n = i; all[0].of.n = i }
+		later.Flush(); fmt.Fprintln(out, all); return w, total`,
+		"another element": `type part struct { of *row; n int }; var all []part; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { s := &row{}; at := later.Read(x.Sum()); later.Do(func() { s.sum += at.Item() }); all = append(all, part{s, i}); all[len(all)-1].n = 0 }
+		later.Flush(); fmt.Fprintln(out, all); return w, total`,
+	},
+}, {
 	name:     "variables of type switches",
 	original: `var v any = tol; switch n := v.(type) { case float64: total += n; case int: total -= 1 }; return w, total`,
 	right:    []string{`var v any = tol; switch m := v.(type) { case float64: total = total + m; case int: total -= 1 }; return w, total`},
