@@ -26,8 +26,8 @@ type Transport interface {
 	// does nothing. It may come after Close.
 	Fail(err error)
 
-	// Close ends the transport when all that is under way has ended. The other ranks are expected to close theirs. After
-	// Fail it returns no other error than that of Fail, or nil.
+	// Close ends the transport when all that is under way has ended. The other ranks are expected to close theirs. Its
+	// error after Fail is that of Fail, or nil.
 	Close() error
 }
 
