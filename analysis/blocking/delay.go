@@ -62,8 +62,8 @@ func isDelayed(pkg *Package, c *Call, w CallWait, to []place, l *Loop) bool {
 	return late
 }
 
-// OfLastCall reports whether e, at pos in f, is what a call of f has left for the next one: f, which is given tensors in
-// each step, sets it only after pos. It was computed a step ago, and the device has had the work of this step since.
+// OfLastCall reports whether e, at pos in f, is what a call of f has left for the next one: f, which is given tensors
+// in each step, sets it only after pos. It was computed a step ago, and the device has had the work of this step since.
 //
 //	func (g *guard) AfterStep(s Step) {
 //		if g.last != nil && g.last.Item() > limit {
@@ -213,7 +213,7 @@ func assignedLater(pkg *Package, v *types.Var, at []place, l *Loop) bool {
 		if d.In == nil {
 			continue
 		}
-		known := false
+		known, leaves := false, d.Value == nil || !syntax.IsNil(pkg.Info, d.Value)
 		for i, p := range at {
 			if d.In == p.f {
 				known = true
@@ -223,7 +223,7 @@ func assignedLater(pkg *Package, v *types.Var, at []place, l *Loop) bool {
 				if reaches(p, d.Pos, i, l) {
 					return false
 				}
-				assigned = true
+				assigned = assigned || leaves
 				continue
 			}
 			for _, c := range p.f.Calls {
@@ -233,7 +233,7 @@ func assignedLater(pkg *Package, v *types.Var, at []place, l *Loop) bool {
 				if reaches(p, c.Expr.Pos(), i, l) {
 					return false
 				}
-				known, assigned = true, true
+				known, assigned = true, assigned || leaves
 			}
 		}
 		if !known && pkg.Contains(l, d.In, d.Pos) {
