@@ -117,11 +117,13 @@ const (
 	sContinue                 // continue text
 	sReturn                   // return rhs
 	sPanic                    // panic(fmt.Sprint(rhs))
-	sDefer                    // defer func() { body }()
+	sDefer                    // defer func() { body }(), or the same with text for a name: defer text()
 	sRecover                  // if r := recover(); r != nil { body }
 	sFunc                     // vars[0] := func(...) { ... }
 	sTalk                     // m.Req <- rhs[0]; vars[0] := <-m.Resp
 )
+
+const inside = "inside" // op of a named sDefer: defer func() { text() }()
 
 // A stmt is a statement.
 type stmt struct {

@@ -1325,6 +1325,13 @@ func (g *maker) deferred() *stmt {
 		}
 	}
 	s.body = append(s.body, shows)
+	if way := scope % 3; way > 0 { // it has a name
+		g.count++
+		s.text = fmt.Sprintf("ends%d", g.count)
+		if way == 2 && s.body[0].form != sRecover {
+			s.op = inside
+		}
+	}
 	g.scope, g.here, g.noCells, g.noJumps, g.left, g.loops, g.inSwitch = g.scope[:scope], here, false, noJumps, left, loops, inSwitch
 	return s
 }

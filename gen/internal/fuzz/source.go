@@ -381,6 +381,11 @@ func (w *printer) stmt(s *stmt) {
 	case sPanic:
 		w.line("panic(fmt.Sprint(%s))", w.list(s.rhs))
 	case sDefer:
+		if s.text != "" {
+			w.loop(&stmt{body: s.body}, "%s := func() {", s.text)
+			w.line(map[bool]string{false: "defer %s()", true: "defer func() { %s() }()"}[s.op == inside], s.text)
+			break
+		}
 		w.loop(&stmt{body: s.body}, "defer func() {")
 		text := strings.TrimSuffix(w.b.String(), "\n") + "()\n"
 		w.b.Reset()

@@ -3,13 +3,14 @@ package plan
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/gen/internal/facts"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
 // findClosures finds the variables that hold one function literal for all
-// their life and are only called.
+// their life and are only called, perhaps by a defer statement.
 func (f *Function) findClosures() {
 	assigned := make(map[*types.Var]int)
 	called := make(map[*types.Var]bool)
@@ -36,7 +37,7 @@ func (f *Function) findClosures() {
 			}
 			assigned[v] += 2 // it is copied
 		case *ast.CallExpr:
-			if p.Fun != id || f.startsElsewhere(p) {
+			if _, isGo := f.parents[p].(*ast.GoStmt); isGo || p.Fun != id {
 				assigned[v] += 2
 			}
 			called[v] = true
@@ -91,26 +92,31 @@ func (f *Function) captured(n ast.Node) (uses []*ast.Ident) {
 	return uses
 }
 
-// CapturedBy returns the uses of outer variables in the function literal that call runs. Literals that this one calls
-// count as well. Without a literal there are none.
-func (f *Function) CapturedBy(call *ast.CallExpr) (uses []*ast.Ident) {
-	seen := make(map[*ast.FuncLit]bool)
-	var add func(lit *ast.FuncLit)
-	add = func(lit *ast.FuncLit) {
-		if lit == nil || seen[lit] {
-			return
-		}
-		seen[lit] = true
-		for _, id := range f.captured(lit) {
-			if inner := f.closures[f.variable(id)]; inner != nil {
-				add(inner)
-			} else {
-				uses = append(uses, id)
+// reached is captured of n and of the literals that n calls, however deep.
+func (f *Function) reached(n ast.Node) (uses []*ast.Ident) {
+	seen := make(map[ast.Node]bool)
+	var add func(n ast.Node)
+	add = func(n ast.Node) {
+		seen[n] = true
+		for _, id := range f.captured(n) {
+			uses = append(uses, id)
+			if lit := f.closures[f.variable(id)]; lit != nil && !seen[lit] {
+				add(lit)
 			}
 		}
 	}
-	add(f.Literal(call))
+	add(n)
 	return uses
+}
+
+// CapturedBy returns the uses of outer variables in the function literal that call runs. Literals that this one calls
+// count as well, but for their own names. Without a literal there are none.
+func (f *Function) CapturedBy(call *ast.CallExpr) (uses []*ast.Ident) {
+	lit := f.Literal(call)
+	if lit == nil {
+		return nil
+	}
+	return slices.DeleteFunc(f.reached(lit), func(id *ast.Ident) bool { return f.closures[f.variable(id)] != nil })
 }
 
 // isTame reports whether lit is called only where the source shows it: at

@@ -256,7 +256,7 @@ func (f *Function) takeAddress(e ast.Expr) {
 
 // mark applies set to the variables that are used in n and declared outside it.
 func (f *Function) mark(n ast.Node, set func(*varFacts)) {
-	for _, id := range f.captured(n) {
+	for _, id := range f.reached(n) {
 		set(f.fact(f.variable(id)))
 	}
 }
