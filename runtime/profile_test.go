@@ -21,8 +21,8 @@ import (
 	"github.com/asyncgen/asyncgen/runtime/tensor"
 )
 
-// holders returns results of which line 33 has made 3 MiB on the CPU, in three pieces, and line 35 1 MiB there and
-// 3 MiB on sim:0, in two pieces.
+// holders returns five results. Line 33 makes three on the CPU, of 1 MiB each. Line 35 makes two on sim:0, of 1 and
+// 2 MiB, and 1 MiB more on the CPU that the first is copied from.
 func holders(t *testing.T) []*tensor.Tensor {
 	sim, err := device.Open("sim:0")
 	if err != nil {

@@ -49,8 +49,8 @@ func isBarrier(c *blocking.Call) bool {
 }
 
 // isRecord recognises calls that write results to files or to other ranks, or read checkpoints. Only their error says
-// that the results are missing. Close counts, too, as it may write what was recorded. Two kinds of Close don't count:
-// that of a file that was read, and that of a data set in memory.
+// that the results are missing. Close counts, too, as it may write what was recorded. It does not count for
+// a file that was only read, or for a data set in memory.
 func isRecord(c *blocking.Call) bool {
 	switch c.API.Kind {
 	case tensorapi.WaitAll, tensorapi.Save:

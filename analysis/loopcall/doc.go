@@ -46,7 +46,7 @@
 //
 //   - what AT001 is silent about, in the caller and in the callee;
 //   - functions that read what the iteration before has left in a variable or a field, when this one has
-//     enqueued its work, and functions that keep what they are given and read what they were given before;
+//     enqueued its work; functions that store an argument, and read the argument of the call before;
 //   - functions that answer requests, in a loop over a channel of them; calls that are all alike, in
 //     a function that reads a clock to learn how long one takes;
 //   - functions that are given to a loop which calls them at the end of each pass over data;

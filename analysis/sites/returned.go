@@ -272,7 +272,7 @@ func takesAndMakes(pkg *blocking.Package, f *blocking.Func) bool {
 	return holds(f.Sig.Results()) && (holds(f.Sig.Params()) || ofTensors || ofNumbers) || ofTensors && f.Sig.Results().Len() == 0
 }
 
-// setsParam recognises the call by which a parameter of a model gets a value that is made of numbers of the host.
+// setsParam recognises a call that sets a parameter of a model to numbers of the host:
 //
 //	p.Set(tensor.From(sum, shape...))
 func setsParam(c *blocking.Call) bool {
