@@ -26,6 +26,9 @@ type program struct {
 	tile    int // how many elements are worked on at a time
 	cost    int // of an element, in simple operations
 	moves   int // how many of them its reads and writes are worth besides, where they do not fit the caches of a core
+	// apart is a program for the same with a step for each primitive, if this one has steps of two. Those take one
+	// operand that is a view as it lies, where two steps could take one each.
+	apart *program
 }
 
 const (
@@ -35,7 +38,7 @@ const (
 	firstSlot = outSlot + 1 // of those that have a tile of their own
 )
 
-// A step is one primitive.
+// A step is one primitive, or a product and the sum or difference that it goes into.
 type step struct {
 	// forms are its loops. The first one is the usual one; loop k is for a command in which operand k
 	// is the same for all elements. A form without a loop doesn't exist.
@@ -44,6 +47,7 @@ type step struct {
 	in        [3]int // where the operands are
 	hasScalar bool   // the usual loop takes a scalar, instead of one of the operands
 	scalar    scalar
+	isOfTwo   bool // primitives
 }
 
 // A form is one of the loops for a step.
@@ -57,6 +61,17 @@ type form struct {
 
 func formOf(p kernel.Prim, dt device.DType, f vec.Form) form {
 	return form{vec.PrimLoop(p, dt, f), vec.PrimStream(p, dt, f)}
+}
+
+// An addMul is a sum or difference and a multiplication whose result goes there and nowhere else.
+type addMul struct {
+	in      []*kernel.Expr // the factors, and what it is added to or taken from
+	isMinus bool
+}
+
+func (j *addMul) formOf(dt device.DType, f vec.Form) form {
+	loop, past := vec.AddMulLoop(j.isMinus, dt, f)
+	return form{loop, past}
 }
 
 // A scalar is a constant or an immediate of the command.
@@ -83,6 +98,10 @@ func newMap(k *device.Kernel) (runner, error) {
 	if p == nil {
 		return nil, unsupported(k)
 	}
+	if joined := programOf(compileExpr(e, true), e, k.In); len(joined.steps) < len(p.steps) {
+		joined.apart = p
+		p = joined
+	}
 	if len(p.steps) == 1 && len(p.scalars) == 0 && p.inputs < device.MaxOperands {
 		return p.stepRunner(), nil
 	}
@@ -103,7 +122,11 @@ func newProgram(e *kernel.Expr, in []device.DType) *program {
 			return nil
 		}
 	}
-	p := compileExpr(e)
+	return programOf(compileExpr(e, false), e, in)
+}
+
+// programOf is p, what e over inputs of the given types compiles to, with what is known of these.
+func programOf(p *program, e *kernel.Expr, in []device.DType) *program {
 	p.inputs = len(in)
 	p.sizes[0] = e.DType().Size()
 	for i, dt := range in {
@@ -125,10 +148,13 @@ type compiler struct {
 	slot          map[*kernel.Expr]int // of operands, spread scalars and results that are still needed
 	uses          map[*kernel.Expr]int // how often a value is still to be read
 	free          []int
+	addMuls       map[*kernel.Expr]*addMul // by the sum or difference
 }
 
-func compileExpr(e *kernel.Expr) *program {
-	cc := compiler{size: e.DType().Size(), slot: map[*kernel.Expr]int{}, uses: map[*kernel.Expr]int{}}
+// compileExpr compiles e. Where joins is set, a product and its sum become one step: what lies in the second cache is
+// read and written in three quarters of the time.
+func compileExpr(e *kernel.Expr, joins bool) *program {
+	cc := compiler{size: e.DType().Size(), slot: map[*kernel.Expr]int{}, uses: map[*kernel.Expr]int{}, addMuls: map[*kernel.Expr]*addMul{}}
 	cc.slots = outSlot
 	cc.tile = tile
 	nodes := e.Nodes()
@@ -143,8 +169,14 @@ func compileExpr(e *kernel.Expr) *program {
 			cc.uses[in]++
 		}
 	}
+	joined := map[*kernel.Expr]bool{} // multiplications that have no step of their own
 	for _, x := range nodes {
-		if x.Kind() == kernel.Application {
+		if joins {
+			cc.join(x, joined)
+		}
+	}
+	for _, x := range nodes {
+		if x.Kind() == kernel.Application && !joined[x] {
 			cc.step(x, x == e)
 		}
 	}
@@ -156,22 +188,44 @@ func compileExpr(e *kernel.Expr) *program {
 	return &cc.program
 }
 
+// join makes one step of x and a product that it adds or takes away, if it has one that nothing else reads.
+func (cc *compiler) join(x *kernel.Expr, joined map[*kernel.Expr]bool) {
+	if x.Kind() != kernel.Application || !x.DType().IsFloat() || x.Prim() != kernel.PrimAdd && x.Prim() != kernel.PrimSub {
+		return
+	}
+	in := x.In()
+	for k, v := range in {
+		rest := in[1-k]
+		if v.Kind() != kernel.Application || v.Prim() != kernel.PrimMul || cc.uses[v] > 1 || isScalar(rest) || k == 0 && x.Prim() == kernel.PrimSub {
+			continue
+		}
+		cc.addMuls[x] = &addMul{in: append(slices.Clone(v.In()), rest), isMinus: x.Prim() == kernel.PrimSub}
+		joined[v] = true
+		return
+	}
+}
+
 // step adds the loop for x, which is the whole expression if isLast.
 func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 	in := x.In()
 	dt := in[len(in)-1].DType()
 	cc.cost += vec.Cost(x.Prim(), dt)
 	s := step{}
-	which := cc.takeScalar(x, &s)
+	formOf := func(dt device.DType, f vec.Form) form { return formOf(x.Prim(), dt, f) }
+	if j := cc.addMuls[x]; j != nil {
+		in, formOf, s.isOfTwo = j.in, j.formOf, true
+		cc.cost += vec.Cost(kernel.PrimMul, dt)
+	}
+	which := takeScalar(in, formOf, &s)
 	switch {
 	case s.hasScalar:
 	case x.Prim() == kernel.PrimCast:
 		s.forms[0].loop = vec.CastLoop(dt, x.DType())
 	default:
-		s.forms[0] = formOf(x.Prim(), dt, vec.NoScalar)
+		s.forms[0] = formOf(dt, vec.NoScalar)
 		for k, v := range in {
 			if v.Kind() == kernel.Operand {
-				s.forms[k+1] = formOf(x.Prim(), dt, vec.Form(k+1))
+				s.forms[k+1] = formOf(dt, vec.Form(k+1))
 			}
 		}
 	}
@@ -199,10 +253,9 @@ func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 	cc.steps = append(cc.steps, s)
 }
 
-// takeScalar chooses a loop for x that takes one operand as a scalar, and returns that operand's number. If all
-// operands are scalars, none is, or there is no such loop, it chooses nothing: s.hasScalar stays false.
-func (cc *compiler) takeScalar(x *kernel.Expr, s *step) (which int) {
-	in := x.In()
+// takeScalar chooses a loop for a step that takes one of its operands as a scalar, and returns that operand's number. If
+// all operands are scalars, none is, or there is no such loop, it chooses nothing: s.hasScalar stays false.
+func takeScalar(in []*kernel.Expr, formOf func(device.DType, vec.Form) form, s *step) (which int) {
 	if !slices.ContainsFunc(in, func(v *kernel.Expr) bool { return !isScalar(v) }) {
 		return 0
 	}
@@ -210,7 +263,7 @@ func (cc *compiler) takeScalar(x *kernel.Expr, s *step) (which int) {
 		if !isScalar(v) {
 			continue
 		}
-		if f := formOf(x.Prim(), in[len(in)-1].DType(), vec.Form(k+1)); f.loop != nil {
+		if f := formOf(in[len(in)-1].DType(), vec.Form(k+1)); f.loop != nil {
 			s.forms[0], s.hasScalar, s.scalar = f, true, scalarOf(v)
 			return k
 		}

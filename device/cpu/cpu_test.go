@@ -168,6 +168,9 @@ func randomExpr(rnd *rand.Rand, in []device.DType) *kernel.Expr {
 	prims := kernel.Prims()
 	for steps := rnd.IntN(12); steps > 0; {
 		p := prims[rnd.IntN(len(prims))]
+		if rnd.IntN(2) == 0 { // products and sums, which share steps
+			p = []kernel.Prim{kernel.PrimAdd, kernel.PrimSub, kernel.PrimMul}[rnd.IntN(3)]
+		}
 		if p == kernel.PrimCast {
 			dts := device.DTypes()
 			last = kernel.Cast(pool[rnd.IntN(len(pool))], dts[rnd.IntN(len(dts))])
@@ -186,7 +189,7 @@ func randomExpr(rnd *rand.Rand, in []device.DType) *kernel.Expr {
 				want = device.Bool
 			}
 			for args[i] == nil || args[i].DType() != want {
-				args[i] = pool[rnd.IntN(len(pool))]
+				args[i] = pool[max(rnd.IntN(len(pool)), rnd.IntN(len(pool)))] // what is new rather than what is old
 			}
 		}
 		if dt == device.Int64 && p == kernel.PrimDiv {

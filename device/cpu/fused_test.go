@@ -115,6 +115,54 @@ func testFusedIsUnfused(t *testing.T) {
 	}
 }
 
+// TestStepsOfTwo tells which products and sums become one step, and for which commands they don't.
+func TestStepsOfTwo(t *testing.T) {
+	x, y, z := kernel.Arg(0, device.Float32), kernel.Arg(1, device.Float32), kernel.Arg(2, device.Float32)
+	one, whole := kernel.Const(1.5, device.Float32), kernel.Arg(0, device.Int64)
+	product := kernel.Mul(x, y)
+	for _, test := range []struct {
+		name  string
+		e     *kernel.Expr
+		steps int
+	}{
+		{"x*y + z", kernel.Add(product, z), 1},
+		{"z + x*y", kernel.Add(z, product), 1},
+		{"z - x*y", kernel.Sub(z, product), 1},
+		{"x*y - z", kernel.Sub(product, z), 2},
+		{"1.5*x + z", kernel.Add(kernel.Mul(one, x), z), 1},
+		{"x*y + 1.5", kernel.Add(product, one), 2},
+		{"x*y + y*z", kernel.Add(product, kernel.Mul(y, z)), 2},
+		{"x*y + x*y", kernel.Add(product, product), 2},
+		{"(x*y + z) * x*y", kernel.Mul(kernel.Add(product, z), product), 3},
+		{"int64s", kernel.Add(kernel.Mul(whole, whole), whole), 2},
+	} {
+		if got := len(compileExpr(test.e, true).steps); got != test.steps {
+			t.Errorf("%s: %d steps, want %d", test.name, got, test.steps)
+		}
+	}
+	row, cell := []int{0, 1}, []int{0, 0}
+	for _, test := range []struct {
+		name    string
+		e       *kernel.Expr
+		strides [device.MaxOperands][]int
+		apart   bool
+	}{
+		{"no views", kernel.Add(product, z), [device.MaxOperands][]int{}, false},
+		{"a view", kernel.Add(product, z), [device.MaxOperands][]int{2: cell}, false},
+		{"two views", kernel.Add(product, z), [device.MaxOperands][]int{2: row, 3: row}, true},
+		{"a view and a number", kernel.Add(kernel.Mul(one, x), z), [device.MaxOperands][]int{3: row}, true},
+		{"two views of two steps", kernel.Add(kernel.Mul(kernel.Add(x, y), y), z), [device.MaxOperands][]int{1: row, 3: row}, false},
+	} {
+		k := device.NewKernel(test.name, device.Map, test.e, device.Float32, device.Float32, device.Float32, device.Float32)
+		p := programOf(compileExpr(test.e, true), test.e, k.In)
+		p.apart = newProgram(test.e, k.In)
+		c := device.Command{Kernel: k, N: 6, Args: &device.Args{Shape: device.Shape{2, 3}, Strides: test.strides}}
+		if got := p.isBetterApart(&c); got != test.apart {
+			t.Errorf("%s: apart: %t, want %t", test.name, got, test.apart)
+		}
+	}
+}
+
 // TestFoldsOfManyBlocks folds rows of several blocks, some blocks by each worker. The results are
 // those of the definition.
 func TestFoldsOfManyBlocks(t *testing.T) {

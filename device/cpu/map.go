@@ -212,8 +212,34 @@ func (p *program) isInPlace(c *device.Command) bool {
 	return false
 }
 
+// isBetterApart reports whether c has a step of two primitives with more operands that are views than its loop takes.
+func (p *program) isBetterApart(c *device.Command) bool {
+	if p.apart == nil || c.Args == nil {
+		return false
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		views := 0
+		if s.hasScalar {
+			views++
+		}
+		for _, slot := range s.in {
+			if 0 < slot && slot <= p.inputs && c.Strides(slot) != nil {
+				views++
+			}
+		}
+		if s.isOfTwo && views > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // run runs a program, split over the cores if there is much to do.
 func (p *program) run(c *device.Command) error {
+	if p.isBetterApart(c) {
+		p = p.apart
+	}
 	if set := p.across(c); set != 0 {
 		if ok, err := p.runAcross(c, set); ok {
 			return err

@@ -257,6 +257,36 @@ func compareFirst[T number](p kernel.Prim, dst []bool, s T, y []T) {
 	}
 }
 
+// addMulTwin is the loop that AddMulLoop returns, in Go.
+func addMulTwin(isMinus bool, dt device.DType, f Form) Loop {
+	if dt == device.Float64 {
+		return addMulOf[float64](isMinus, f)
+	}
+	return addMulOf[float32](isMinus, f)
+}
+
+func addMulOf[T float32 | float64](isMinus bool, f Form) Loop {
+	sign := T(1)
+	if isMinus {
+		sign = -1 // z - x*y is z + -(x*y)
+	}
+	// The conversions keep the compiler from rounding a product and a sum once.
+	if f == SecondScalar {
+		return func(dst, x, _, z unsafe.Pointer, s uint64, n int) {
+			to, x1, y1, z1 := slice[T](dst, n), slice[T](x, n), kernel.Value[T](s), slice[T](z, n)
+			for i := range to {
+				to[i] = z1[i] + T(sign*T(x1[i]*y1))
+			}
+		}
+	}
+	return func(dst, x, y, z unsafe.Pointer, _ uint64, n int) {
+		to, x1, y1, z1 := slice[T](dst, n), slice[T](x, n), slice[T](y, n), slice[T](z, n)
+		for i := range to {
+			to[i] = z1[i] + T(sign*T(x1[i]*y1[i]))
+		}
+	}
+}
+
 func negate[T number](dst, x []T) {
 	x = x[:len(dst)]
 	for i := range dst {

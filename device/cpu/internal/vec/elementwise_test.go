@@ -144,7 +144,40 @@ func primCases() []loopCase {
 			}
 		}
 	}
+	return append(all, addMulCases()...)
+}
+
+// addMulCases are the loops of a product and a sum or a difference for the current ISA, which give what a loop for each
+// gives.
+func addMulCases() []loopCase {
+	var all []loopCase
+	for _, dt := range []device.DType{device.Float32, device.Float64} {
+		mul, add, sub := kernel.PrimMul.Func(dt), kernel.PrimAdd.Func(dt), kernel.PrimSub.Func(dt)
+		for _, isMinus := range []bool{false, true} {
+			join := add
+			if isMinus {
+				join = sub
+			}
+			for _, form := range []Form{NoScalar, FirstScalar, SecondScalar} {
+				c := loopCase{name: fmt.Sprintf("addMul/%v/%v/%d", isMinus, dt, form), in: []device.DType{dt, dt, dt}, out: dt, form: form}
+				c.loop, _ = AddMulLoop(isMinus, dt, form)
+				c.want = func(in [3]uint64) uint64 {
+					product := bitsOf(dt, mul)([3]uint64{in[0], in[1]})
+					return bitsOf(dt, join)([3]uint64{in[2], product})
+				}
+				all = append(all, c)
+			}
+		}
+	}
 	return all
+}
+
+// bitsOf is onBits for a type of floats that is known when the test runs.
+func bitsOf(dt device.DType, f any) func(in [3]uint64) uint64 {
+	if dt == device.Float64 {
+		return onBits[float64](f)
+	}
+	return onBits[float32](f)
 }
 
 // onBits is f, the function of a primitive, of operands as Bits.

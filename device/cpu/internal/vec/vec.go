@@ -55,6 +55,39 @@ func PrimStream(p kernel.Prim, dt device.DType, f Form) Loop {
 	return l
 }
 
+// AddMulLoop returns the loops that compute z + x*y, or z - x*y if isMinus, for floats: the product is rounded before it
+// is added, as a loop for each primitive gives it. past is nil or writes past the caches; see [PrimStream]. There are none in
+// which z is a scalar.
+func AddMulLoop(isMinus bool, dt device.DType, f Form) (loop, past Loop) {
+	switch f {
+	case ThirdScalar:
+		return nil, nil
+	case FirstScalar:
+		loop, past = AddMulLoop(isMinus, dt, SecondScalar)
+		return swapped(loop), swapped(past)
+	}
+	loop, ok := addMuls.get(addMulKey{isMinus, dt, f})
+	if !ok {
+		loop = addMulTwin(isMinus, dt, f)
+	}
+	past, _ = streamAddMuls.get(addMulKey{isMinus, dt, f})
+	return loop, past
+}
+
+// swapped is l with its first two operands in the other order.
+func swapped(l Loop) Loop {
+	if l == nil {
+		return nil
+	}
+	return func(dst, x, y, z unsafe.Pointer, s uint64, n int) { l(dst, y, x, z, s, n) }
+}
+
+type addMulKey struct {
+	isMinus bool
+	dt      device.DType
+	form    Form
+}
+
 type loopKey struct {
 	prim kernel.Prim
 	dt   device.DType // of the last operand
@@ -76,4 +109,7 @@ var (
 	loops       table[loopKey, Loop]
 	streamLoops table[loopKey, Loop]
 	casts       table[castKey, Loop]
+
+	addMuls       table[addMulKey, Loop]
+	streamAddMuls table[addMulKey, Loop]
 )

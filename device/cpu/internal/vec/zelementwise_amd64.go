@@ -248,6 +248,46 @@ func ceilFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z
 //go:noescape
 func ceilFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addMulFloat32AVX512 is dst[i] = z[i] + x[i]*y[i], for i < n.
+//
+//go:noescape
+func addMulFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat32AVX512Past is dst[i] = z[i] + x[i]*y[i], for i < n, past the caches.
+//
+//go:noescape
+func addMulFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat32SecondAVX512 is dst[i] = z[i] + x[i]*s, for i < n.
+//
+//go:noescape
+func addMulFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat32SecondAVX512Past is dst[i] = z[i] + x[i]*s, for i < n, past the caches.
+//
+//go:noescape
+func addMulFloat32SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32AVX512 is dst[i] = z[i] - x[i]*y[i], for i < n.
+//
+//go:noescape
+func subMulFloat32AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32AVX512Past is dst[i] = z[i] - x[i]*y[i], for i < n, past the caches.
+//
+//go:noescape
+func subMulFloat32AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32SecondAVX512 is dst[i] = z[i] - x[i]*s, for i < n.
+//
+//go:noescape
+func subMulFloat32SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32SecondAVX512Past is dst[i] = z[i] - x[i]*s, for i < n, past the caches.
+//
+//go:noescape
+func subMulFloat32SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addFloat64AVX512 is dst[i] = x[i] + y[i], for i < n.
 //
 //go:noescape
@@ -487,6 +527,46 @@ func ceilFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z
 //
 //go:noescape
 func ceilFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64AVX512 is dst[i] = z[i] + x[i]*y[i], for i < n.
+//
+//go:noescape
+func addMulFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64AVX512Past is dst[i] = z[i] + x[i]*y[i], for i < n, past the caches.
+//
+//go:noescape
+func addMulFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64SecondAVX512 is dst[i] = z[i] + x[i]*s, for i < n.
+//
+//go:noescape
+func addMulFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64SecondAVX512Past is dst[i] = z[i] + x[i]*s, for i < n, past the caches.
+//
+//go:noescape
+func addMulFloat64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64AVX512 is dst[i] = z[i] - x[i]*y[i], for i < n.
+//
+//go:noescape
+func subMulFloat64AVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64AVX512Past is dst[i] = z[i] - x[i]*y[i], for i < n, past the caches.
+//
+//go:noescape
+func subMulFloat64AVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64SecondAVX512 is dst[i] = z[i] - x[i]*s, for i < n.
+//
+//go:noescape
+func subMulFloat64SecondAVX512(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64SecondAVX512Past is dst[i] = z[i] - x[i]*s, for i < n, past the caches.
+//
+//go:noescape
+func subMulFloat64SecondAVX512Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addInt64AVX512 is dst[i] = x[i] + y[i], for i < n.
 //
@@ -1308,6 +1388,46 @@ func ceilFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z u
 //go:noescape
 func ceilFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addMulFloat32AVX2 is dst[i] = z[i] + x[i]*y[i], for i < n.
+//
+//go:noescape
+func addMulFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat32AVX2Past is dst[i] = z[i] + x[i]*y[i], for i < n, past the caches.
+//
+//go:noescape
+func addMulFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat32SecondAVX2 is dst[i] = z[i] + x[i]*s, for i < n.
+//
+//go:noescape
+func addMulFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat32SecondAVX2Past is dst[i] = z[i] + x[i]*s, for i < n, past the caches.
+//
+//go:noescape
+func addMulFloat32SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32AVX2 is dst[i] = z[i] - x[i]*y[i], for i < n.
+//
+//go:noescape
+func subMulFloat32AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32AVX2Past is dst[i] = z[i] - x[i]*y[i], for i < n, past the caches.
+//
+//go:noescape
+func subMulFloat32AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32SecondAVX2 is dst[i] = z[i] - x[i]*s, for i < n.
+//
+//go:noescape
+func subMulFloat32SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32SecondAVX2Past is dst[i] = z[i] - x[i]*s, for i < n, past the caches.
+//
+//go:noescape
+func subMulFloat32SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addFloat64AVX2 is dst[i] = x[i] + y[i], for i < n.
 //
 //go:noescape
@@ -1547,6 +1667,46 @@ func ceilFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z u
 //
 //go:noescape
 func ceilFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64AVX2 is dst[i] = z[i] + x[i]*y[i], for i < n.
+//
+//go:noescape
+func addMulFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64AVX2Past is dst[i] = z[i] + x[i]*y[i], for i < n, past the caches.
+//
+//go:noescape
+func addMulFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64SecondAVX2 is dst[i] = z[i] + x[i]*s, for i < n.
+//
+//go:noescape
+func addMulFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64SecondAVX2Past is dst[i] = z[i] + x[i]*s, for i < n, past the caches.
+//
+//go:noescape
+func addMulFloat64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64AVX2 is dst[i] = z[i] - x[i]*y[i], for i < n.
+//
+//go:noescape
+func subMulFloat64AVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64AVX2Past is dst[i] = z[i] - x[i]*y[i], for i < n, past the caches.
+//
+//go:noescape
+func subMulFloat64AVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64SecondAVX2 is dst[i] = z[i] - x[i]*s, for i < n.
+//
+//go:noescape
+func subMulFloat64SecondAVX2(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64SecondAVX2Past is dst[i] = z[i] - x[i]*s, for i < n, past the caches.
+//
+//go:noescape
+func subMulFloat64SecondAVX2Past(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addInt64AVX2 is dst[i] = x[i] + y[i], for i < n.
 //
@@ -2137,6 +2297,14 @@ func init() {
 	streamLoops.set(AVX512, loopKey{kernel.PrimFloor, device.Float32, NoScalar}, floorFloat32AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimCeil, device.Float32, NoScalar}, ceilFloat32AVX512)
 	streamLoops.set(AVX512, loopKey{kernel.PrimCeil, device.Float32, NoScalar}, ceilFloat32AVX512Past)
+	addMuls.set(AVX512, addMulKey{false, device.Float32, NoScalar}, addMulFloat32AVX512)
+	streamAddMuls.set(AVX512, addMulKey{false, device.Float32, NoScalar}, addMulFloat32AVX512Past)
+	addMuls.set(AVX512, addMulKey{false, device.Float32, SecondScalar}, addMulFloat32SecondAVX512)
+	streamAddMuls.set(AVX512, addMulKey{false, device.Float32, SecondScalar}, addMulFloat32SecondAVX512Past)
+	addMuls.set(AVX512, addMulKey{true, device.Float32, NoScalar}, subMulFloat32AVX512)
+	streamAddMuls.set(AVX512, addMulKey{true, device.Float32, NoScalar}, subMulFloat32AVX512Past)
+	addMuls.set(AVX512, addMulKey{true, device.Float32, SecondScalar}, subMulFloat32SecondAVX512)
+	streamAddMuls.set(AVX512, addMulKey{true, device.Float32, SecondScalar}, subMulFloat32SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Float64, NoScalar}, addFloat64AVX512)
 	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Float64, NoScalar}, addFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Float64, FirstScalar}, addFloat64FirstAVX512)
@@ -2185,6 +2353,14 @@ func init() {
 	streamLoops.set(AVX512, loopKey{kernel.PrimFloor, device.Float64, NoScalar}, floorFloat64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimCeil, device.Float64, NoScalar}, ceilFloat64AVX512)
 	streamLoops.set(AVX512, loopKey{kernel.PrimCeil, device.Float64, NoScalar}, ceilFloat64AVX512Past)
+	addMuls.set(AVX512, addMulKey{false, device.Float64, NoScalar}, addMulFloat64AVX512)
+	streamAddMuls.set(AVX512, addMulKey{false, device.Float64, NoScalar}, addMulFloat64AVX512Past)
+	addMuls.set(AVX512, addMulKey{false, device.Float64, SecondScalar}, addMulFloat64SecondAVX512)
+	streamAddMuls.set(AVX512, addMulKey{false, device.Float64, SecondScalar}, addMulFloat64SecondAVX512Past)
+	addMuls.set(AVX512, addMulKey{true, device.Float64, NoScalar}, subMulFloat64AVX512)
+	streamAddMuls.set(AVX512, addMulKey{true, device.Float64, NoScalar}, subMulFloat64AVX512Past)
+	addMuls.set(AVX512, addMulKey{true, device.Float64, SecondScalar}, subMulFloat64SecondAVX512)
+	streamAddMuls.set(AVX512, addMulKey{true, device.Float64, SecondScalar}, subMulFloat64SecondAVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Int64, NoScalar}, addInt64AVX512)
 	streamLoops.set(AVX512, loopKey{kernel.PrimAdd, device.Int64, NoScalar}, addInt64AVX512Past)
 	loops.set(AVX512, loopKey{kernel.PrimAdd, device.Int64, FirstScalar}, addInt64FirstAVX512)
@@ -2349,6 +2525,14 @@ func init() {
 	streamLoops.set(AVX2, loopKey{kernel.PrimFloor, device.Float32, NoScalar}, floorFloat32AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimCeil, device.Float32, NoScalar}, ceilFloat32AVX2)
 	streamLoops.set(AVX2, loopKey{kernel.PrimCeil, device.Float32, NoScalar}, ceilFloat32AVX2Past)
+	addMuls.set(AVX2, addMulKey{false, device.Float32, NoScalar}, addMulFloat32AVX2)
+	streamAddMuls.set(AVX2, addMulKey{false, device.Float32, NoScalar}, addMulFloat32AVX2Past)
+	addMuls.set(AVX2, addMulKey{false, device.Float32, SecondScalar}, addMulFloat32SecondAVX2)
+	streamAddMuls.set(AVX2, addMulKey{false, device.Float32, SecondScalar}, addMulFloat32SecondAVX2Past)
+	addMuls.set(AVX2, addMulKey{true, device.Float32, NoScalar}, subMulFloat32AVX2)
+	streamAddMuls.set(AVX2, addMulKey{true, device.Float32, NoScalar}, subMulFloat32AVX2Past)
+	addMuls.set(AVX2, addMulKey{true, device.Float32, SecondScalar}, subMulFloat32SecondAVX2)
+	streamAddMuls.set(AVX2, addMulKey{true, device.Float32, SecondScalar}, subMulFloat32SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float64, NoScalar}, addFloat64AVX2)
 	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Float64, NoScalar}, addFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Float64, FirstScalar}, addFloat64FirstAVX2)
@@ -2397,6 +2581,14 @@ func init() {
 	streamLoops.set(AVX2, loopKey{kernel.PrimFloor, device.Float64, NoScalar}, floorFloat64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimCeil, device.Float64, NoScalar}, ceilFloat64AVX2)
 	streamLoops.set(AVX2, loopKey{kernel.PrimCeil, device.Float64, NoScalar}, ceilFloat64AVX2Past)
+	addMuls.set(AVX2, addMulKey{false, device.Float64, NoScalar}, addMulFloat64AVX2)
+	streamAddMuls.set(AVX2, addMulKey{false, device.Float64, NoScalar}, addMulFloat64AVX2Past)
+	addMuls.set(AVX2, addMulKey{false, device.Float64, SecondScalar}, addMulFloat64SecondAVX2)
+	streamAddMuls.set(AVX2, addMulKey{false, device.Float64, SecondScalar}, addMulFloat64SecondAVX2Past)
+	addMuls.set(AVX2, addMulKey{true, device.Float64, NoScalar}, subMulFloat64AVX2)
+	streamAddMuls.set(AVX2, addMulKey{true, device.Float64, NoScalar}, subMulFloat64AVX2Past)
+	addMuls.set(AVX2, addMulKey{true, device.Float64, SecondScalar}, subMulFloat64SecondAVX2)
+	streamAddMuls.set(AVX2, addMulKey{true, device.Float64, SecondScalar}, subMulFloat64SecondAVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Int64, NoScalar}, addInt64AVX2)
 	streamLoops.set(AVX2, loopKey{kernel.PrimAdd, device.Int64, NoScalar}, addInt64AVX2Past)
 	loops.set(AVX2, loopKey{kernel.PrimAdd, device.Int64, FirstScalar}, addInt64FirstAVX2)

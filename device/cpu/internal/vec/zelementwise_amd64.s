@@ -3244,6 +3244,638 @@ done:
 	VZEROUPPER
 	RET
 
+// func addMulFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addMulFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VMOVUPS (SI)(CX*4), Z2
+	VMULPS  Z1, Z0, Z0
+	VADDPS  Z0, Z2, Z0
+	VMOVUPS 64(DX)(CX*4), Z1
+	VMOVUPS 64(BX)(CX*4), Z2
+	VMOVUPS 64(SI)(CX*4), Z3
+	VMULPS  Z2, Z1, Z1
+	VADDPS  Z1, Z3, Z1
+	VMOVUPS 128(DX)(CX*4), Z2
+	VMOVUPS 128(BX)(CX*4), Z3
+	VMOVUPS 128(SI)(CX*4), Z4
+	VMULPS  Z3, Z2, Z2
+	VADDPS  Z2, Z4, Z2
+	VMOVUPS 192(DX)(CX*4), Z3
+	VMOVUPS 192(BX)(CX*4), Z4
+	VMOVUPS 192(SI)(CX*4), Z5
+	VMULPS  Z4, Z3, Z3
+	VADDPS  Z3, Z5, Z3
+	VMOVUPS Z0, (AX)(CX*4)
+	VMOVUPS Z1, 64(AX)(CX*4)
+	VMOVUPS Z2, 128(AX)(CX*4)
+	VMOVUPS Z3, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VMOVUPS (SI)(CX*4), Z2
+	VMULPS  Z1, Z0, Z0
+	VADDPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VMOVDQU32.Z (SI)(CX*4), K1, Z2
+	VMULPS      Z1, Z0, Z0
+	VADDPS      Z0, Z2, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addMulFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VMOVUPS  (SI)(CX*4), Z2
+	VMULPS   Z1, Z0, Z0
+	VADDPS   Z0, Z2, Z0
+	VMOVUPS  64(DX)(CX*4), Z1
+	VMOVUPS  64(BX)(CX*4), Z2
+	VMOVUPS  64(SI)(CX*4), Z3
+	VMULPS   Z2, Z1, Z1
+	VADDPS   Z1, Z3, Z1
+	VMOVUPS  128(DX)(CX*4), Z2
+	VMOVUPS  128(BX)(CX*4), Z3
+	VMOVUPS  128(SI)(CX*4), Z4
+	VMULPS   Z3, Z2, Z2
+	VADDPS   Z2, Z4, Z2
+	VMOVUPS  192(DX)(CX*4), Z3
+	VMOVUPS  192(BX)(CX*4), Z4
+	VMOVUPS  192(SI)(CX*4), Z5
+	VMULPS   Z4, Z3, Z3
+	VADDPS   Z3, Z5, Z3
+	VMOVNTPS Z0, (AX)(CX*4)
+	VMOVNTPS Z1, 64(AX)(CX*4)
+	VMOVNTPS Z2, 128(AX)(CX*4)
+	VMOVNTPS Z3, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VMOVUPS  (SI)(CX*4), Z2
+	VMULPS   Z1, Z0, Z0
+	VADDPS   Z0, Z2, Z0
+	VMOVNTPS Z0, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VMOVDQU32.Z (SI)(CX*4), K1, Z2
+	VMULPS      Z1, Z0, Z0
+	VADDPS      Z0, Z2, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addMulFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Z1
+	VMOVUPS (BX)(CX*4), Z2
+	VMULPS  Z0, Z1, Z1
+	VADDPS  Z1, Z2, Z1
+	VMOVUPS 64(DX)(CX*4), Z2
+	VMOVUPS 64(BX)(CX*4), Z3
+	VMULPS  Z0, Z2, Z2
+	VADDPS  Z2, Z3, Z2
+	VMOVUPS 128(DX)(CX*4), Z3
+	VMOVUPS 128(BX)(CX*4), Z4
+	VMULPS  Z0, Z3, Z3
+	VADDPS  Z3, Z4, Z3
+	VMOVUPS 192(DX)(CX*4), Z4
+	VMOVUPS 192(BX)(CX*4), Z5
+	VMULPS  Z0, Z4, Z4
+	VADDPS  Z4, Z5, Z4
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Z1
+	VMOVUPS (BX)(CX*4), Z2
+	VMULPS  Z0, Z1, Z1
+	VADDPS  Z1, Z2, Z1
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMOVDQU32.Z (BX)(CX*4), K1, Z2
+	VMULPS      Z0, Z1, Z0
+	VADDPS      Z0, Z2, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addMulFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VMOVUPS  (BX)(CX*4), Z2
+	VMULPS   Z0, Z1, Z1
+	VADDPS   Z1, Z2, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VMOVUPS  64(BX)(CX*4), Z3
+	VMULPS   Z0, Z2, Z2
+	VADDPS   Z2, Z3, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VMOVUPS  128(BX)(CX*4), Z4
+	VMULPS   Z0, Z3, Z3
+	VADDPS   Z3, Z4, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VMOVUPS  192(BX)(CX*4), Z5
+	VMULPS   Z0, Z4, Z4
+	VADDPS   Z4, Z5, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VMOVUPS  (BX)(CX*4), Z2
+	VMULPS   Z0, Z1, Z1
+	VADDPS   Z1, Z2, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMOVDQU32.Z (BX)(CX*4), K1, Z2
+	VMULPS      Z0, Z1, Z0
+	VADDPS      Z0, Z2, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat32AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subMulFloat32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VMOVUPS (SI)(CX*4), Z2
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS 64(DX)(CX*4), Z1
+	VMOVUPS 64(BX)(CX*4), Z2
+	VMOVUPS 64(SI)(CX*4), Z3
+	VMULPS  Z2, Z1, Z1
+	VSUBPS  Z1, Z3, Z1
+	VMOVUPS 128(DX)(CX*4), Z2
+	VMOVUPS 128(BX)(CX*4), Z3
+	VMOVUPS 128(SI)(CX*4), Z4
+	VMULPS  Z3, Z2, Z2
+	VSUBPS  Z2, Z4, Z2
+	VMOVUPS 192(DX)(CX*4), Z3
+	VMOVUPS 192(BX)(CX*4), Z4
+	VMOVUPS 192(SI)(CX*4), Z5
+	VMULPS  Z4, Z3, Z3
+	VSUBPS  Z3, Z5, Z3
+	VMOVUPS Z0, (AX)(CX*4)
+	VMOVUPS Z1, 64(AX)(CX*4)
+	VMOVUPS Z2, 128(AX)(CX*4)
+	VMOVUPS Z3, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Z0
+	VMOVUPS (BX)(CX*4), Z1
+	VMOVUPS (SI)(CX*4), Z2
+	VMULPS  Z1, Z0, Z0
+	VSUBPS  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VMOVDQU32.Z (SI)(CX*4), K1, Z2
+	VMULPS      Z1, Z0, Z0
+	VSUBPS      Z0, Z2, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat32AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subMulFloat32AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VMOVUPS  (SI)(CX*4), Z2
+	VMULPS   Z1, Z0, Z0
+	VSUBPS   Z0, Z2, Z0
+	VMOVUPS  64(DX)(CX*4), Z1
+	VMOVUPS  64(BX)(CX*4), Z2
+	VMOVUPS  64(SI)(CX*4), Z3
+	VMULPS   Z2, Z1, Z1
+	VSUBPS   Z1, Z3, Z1
+	VMOVUPS  128(DX)(CX*4), Z2
+	VMOVUPS  128(BX)(CX*4), Z3
+	VMOVUPS  128(SI)(CX*4), Z4
+	VMULPS   Z3, Z2, Z2
+	VSUBPS   Z2, Z4, Z2
+	VMOVUPS  192(DX)(CX*4), Z3
+	VMOVUPS  192(BX)(CX*4), Z4
+	VMOVUPS  192(SI)(CX*4), Z5
+	VMULPS   Z4, Z3, Z3
+	VSUBPS   Z3, Z5, Z3
+	VMOVNTPS Z0, (AX)(CX*4)
+	VMOVNTPS Z1, 64(AX)(CX*4)
+	VMOVNTPS Z2, 128(AX)(CX*4)
+	VMOVNTPS Z3, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z0
+	VMOVUPS  (BX)(CX*4), Z1
+	VMOVUPS  (SI)(CX*4), Z2
+	VMULPS   Z1, Z0, Z0
+	VSUBPS   Z0, Z2, Z0
+	VMOVNTPS Z0, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z0
+	VMOVDQU32.Z (BX)(CX*4), K1, Z1
+	VMOVDQU32.Z (SI)(CX*4), K1, Z2
+	VMULPS      Z1, Z0, Z0
+	VSUBPS      Z0, Z2, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat32SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subMulFloat32SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Z1
+	VMOVUPS (BX)(CX*4), Z2
+	VMULPS  Z0, Z1, Z1
+	VSUBPS  Z1, Z2, Z1
+	VMOVUPS 64(DX)(CX*4), Z2
+	VMOVUPS 64(BX)(CX*4), Z3
+	VMULPS  Z0, Z2, Z2
+	VSUBPS  Z2, Z3, Z2
+	VMOVUPS 128(DX)(CX*4), Z3
+	VMOVUPS 128(BX)(CX*4), Z4
+	VMULPS  Z0, Z3, Z3
+	VSUBPS  Z3, Z4, Z3
+	VMOVUPS 192(DX)(CX*4), Z4
+	VMOVUPS 192(BX)(CX*4), Z5
+	VMULPS  Z0, Z4, Z4
+	VSUBPS  Z4, Z5, Z4
+	VMOVUPS Z1, (AX)(CX*4)
+	VMOVUPS Z2, 64(AX)(CX*4)
+	VMOVUPS Z3, 128(AX)(CX*4)
+	VMOVUPS Z4, 192(AX)(CX*4)
+	ADDQ    $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Z1
+	VMOVUPS (BX)(CX*4), Z2
+	VMULPS  Z0, Z1, Z1
+	VSUBPS  Z1, Z2, Z1
+	VMOVUPS Z1, (AX)(CX*4)
+	ADDQ    $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMOVDQU32.Z (BX)(CX*4), K1, Z2
+	VMULPS      Z0, Z1, Z0
+	VSUBPS      Z0, Z2, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat32SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subMulFloat32SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-64; i += 64
+	LEAQ -64(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Z1
+	VMOVUPS  (BX)(CX*4), Z2
+	VMULPS   Z0, Z1, Z1
+	VSUBPS   Z1, Z2, Z1
+	VMOVUPS  64(DX)(CX*4), Z2
+	VMOVUPS  64(BX)(CX*4), Z3
+	VMULPS   Z0, Z2, Z2
+	VSUBPS   Z2, Z3, Z2
+	VMOVUPS  128(DX)(CX*4), Z3
+	VMOVUPS  128(BX)(CX*4), Z4
+	VMULPS   Z0, Z3, Z3
+	VSUBPS   Z3, Z4, Z3
+	VMOVUPS  192(DX)(CX*4), Z4
+	VMOVUPS  192(BX)(CX*4), Z5
+	VMULPS   Z0, Z4, Z4
+	VSUBPS   Z4, Z5, Z4
+	VMOVNTPS Z1, (AX)(CX*4)
+	VMOVNTPS Z2, 64(AX)(CX*4)
+	VMOVNTPS Z3, 128(AX)(CX*4)
+	VMOVNTPS Z4, 192(AX)(CX*4)
+	ADDQ     $0x00000040, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Z1
+	VMOVUPS  (BX)(CX*4), Z2
+	VMULPS   Z0, Z1, Z1
+	VSUBPS   Z1, Z2, Z1
+	VMOVNTPS Z1, (AX)(CX*4)
+	ADDQ     $0x00000010, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU32.Z (DX)(CX*4), K1, Z1
+	VMOVDQU32.Z (BX)(CX*4), K1, Z2
+	VMULPS      Z0, Z1, Z0
+	VSUBPS      Z0, Z2, Z0
+	VMOVDQU32   Z0, K1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·addFloat64AVX512(SB), NOSPLIT, $0-48
@@ -6478,6 +7110,638 @@ oneTest:
 	KMOVQ       SI, K1
 	VMOVDQU64.Z (DX)(CX*8), K1, Z0
 	VRNDSCALEPD $0x0a, Z0, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addMulFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VMOVUPS (SI)(CX*8), Z2
+	VMULPD  Z1, Z0, Z0
+	VADDPD  Z0, Z2, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VMOVUPS 64(SI)(CX*8), Z3
+	VMULPD  Z2, Z1, Z1
+	VADDPD  Z1, Z3, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VMOVUPS 128(SI)(CX*8), Z4
+	VMULPD  Z3, Z2, Z2
+	VADDPD  Z2, Z4, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VMOVUPS 192(SI)(CX*8), Z5
+	VMULPD  Z4, Z3, Z3
+	VADDPD  Z3, Z5, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VMOVUPS (SI)(CX*8), Z2
+	VMULPD  Z1, Z0, Z0
+	VADDPD  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VMOVDQU64.Z (SI)(CX*8), K1, Z2
+	VMULPD      Z1, Z0, Z0
+	VADDPD      Z0, Z2, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addMulFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VMOVUPS  (SI)(CX*8), Z2
+	VMULPD   Z1, Z0, Z0
+	VADDPD   Z0, Z2, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VMOVUPS  64(SI)(CX*8), Z3
+	VMULPD   Z2, Z1, Z1
+	VADDPD   Z1, Z3, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VMOVUPS  128(SI)(CX*8), Z4
+	VMULPD   Z3, Z2, Z2
+	VADDPD   Z2, Z4, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VMOVUPS  192(SI)(CX*8), Z5
+	VMULPD   Z4, Z3, Z3
+	VADDPD   Z3, Z5, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VMOVUPS  (SI)(CX*8), Z2
+	VMULPD   Z1, Z0, Z0
+	VADDPD   Z0, Z2, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VMOVDQU64.Z (SI)(CX*8), K1, Z2
+	VMULPD      Z1, Z0, Z0
+	VADDPD      Z0, Z2, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addMulFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VMOVUPS (BX)(CX*8), Z2
+	VMULPD  Z0, Z1, Z1
+	VADDPD  Z1, Z2, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VMOVUPS 64(BX)(CX*8), Z3
+	VMULPD  Z0, Z2, Z2
+	VADDPD  Z2, Z3, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VMOVUPS 128(BX)(CX*8), Z4
+	VMULPD  Z0, Z3, Z3
+	VADDPD  Z3, Z4, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VMOVUPS 192(BX)(CX*8), Z5
+	VMULPD  Z0, Z4, Z4
+	VADDPD  Z4, Z5, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VMOVUPS (BX)(CX*8), Z2
+	VMULPD  Z0, Z1, Z1
+	VADDPD  Z1, Z2, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VMULPD      Z0, Z1, Z0
+	VADDPD      Z0, Z2, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·addMulFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VMOVUPS  (BX)(CX*8), Z2
+	VMULPD   Z0, Z1, Z1
+	VADDPD   Z1, Z2, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VMOVUPS  64(BX)(CX*8), Z3
+	VMULPD   Z0, Z2, Z2
+	VADDPD   Z2, Z3, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VMOVUPS  128(BX)(CX*8), Z4
+	VMULPD   Z0, Z3, Z3
+	VADDPD   Z3, Z4, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VMOVUPS  192(BX)(CX*8), Z5
+	VMULPD   Z0, Z4, Z4
+	VADDPD   Z4, Z5, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VMOVUPS  (BX)(CX*8), Z2
+	VMULPD   Z0, Z1, Z1
+	VADDPD   Z1, Z2, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VMULPD      Z0, Z1, Z0
+	VADDPD      Z0, Z2, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat64AVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subMulFloat64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VMOVUPS (SI)(CX*8), Z2
+	VMULPD  Z1, Z0, Z0
+	VSUBPD  Z0, Z2, Z0
+	VMOVUPS 64(DX)(CX*8), Z1
+	VMOVUPS 64(BX)(CX*8), Z2
+	VMOVUPS 64(SI)(CX*8), Z3
+	VMULPD  Z2, Z1, Z1
+	VSUBPD  Z1, Z3, Z1
+	VMOVUPS 128(DX)(CX*8), Z2
+	VMOVUPS 128(BX)(CX*8), Z3
+	VMOVUPS 128(SI)(CX*8), Z4
+	VMULPD  Z3, Z2, Z2
+	VSUBPD  Z2, Z4, Z2
+	VMOVUPS 192(DX)(CX*8), Z3
+	VMOVUPS 192(BX)(CX*8), Z4
+	VMOVUPS 192(SI)(CX*8), Z5
+	VMULPD  Z4, Z3, Z3
+	VSUBPD  Z3, Z5, Z3
+	VMOVUPS Z0, (AX)(CX*8)
+	VMOVUPS Z1, 64(AX)(CX*8)
+	VMOVUPS Z2, 128(AX)(CX*8)
+	VMOVUPS Z3, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z0
+	VMOVUPS (BX)(CX*8), Z1
+	VMOVUPS (SI)(CX*8), Z2
+	VMULPD  Z1, Z0, Z0
+	VSUBPD  Z0, Z2, Z0
+	VMOVUPS Z0, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VMOVDQU64.Z (SI)(CX*8), K1, Z2
+	VMULPD      Z1, Z0, Z0
+	VSUBPD      Z0, Z2, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat64AVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subMulFloat64AVX512Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VMOVUPS  (SI)(CX*8), Z2
+	VMULPD   Z1, Z0, Z0
+	VSUBPD   Z0, Z2, Z0
+	VMOVUPS  64(DX)(CX*8), Z1
+	VMOVUPS  64(BX)(CX*8), Z2
+	VMOVUPS  64(SI)(CX*8), Z3
+	VMULPD   Z2, Z1, Z1
+	VSUBPD   Z1, Z3, Z1
+	VMOVUPS  128(DX)(CX*8), Z2
+	VMOVUPS  128(BX)(CX*8), Z3
+	VMOVUPS  128(SI)(CX*8), Z4
+	VMULPD   Z3, Z2, Z2
+	VSUBPD   Z2, Z4, Z2
+	VMOVUPS  192(DX)(CX*8), Z3
+	VMOVUPS  192(BX)(CX*8), Z4
+	VMOVUPS  192(SI)(CX*8), Z5
+	VMULPD   Z4, Z3, Z3
+	VSUBPD   Z3, Z5, Z3
+	VMOVNTPS Z0, (AX)(CX*8)
+	VMOVNTPS Z1, 64(AX)(CX*8)
+	VMOVNTPS Z2, 128(AX)(CX*8)
+	VMOVNTPS Z3, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z0
+	VMOVUPS  (BX)(CX*8), Z1
+	VMOVUPS  (SI)(CX*8), Z2
+	VMULPD   Z1, Z0, Z0
+	VSUBPD   Z0, Z2, Z0
+	VMOVNTPS Z0, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, DI
+	JLE         done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVQ       R8, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z0
+	VMOVDQU64.Z (BX)(CX*8), K1, Z1
+	VMOVDQU64.Z (SI)(CX*8), K1, Z2
+	VMULPD      Z1, Z0, Z0
+	VSUBPD      Z0, Z2, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat64SecondAVX512(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subMulFloat64SecondAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Z1
+	VMOVUPS (BX)(CX*8), Z2
+	VMULPD  Z0, Z1, Z1
+	VSUBPD  Z1, Z2, Z1
+	VMOVUPS 64(DX)(CX*8), Z2
+	VMOVUPS 64(BX)(CX*8), Z3
+	VMULPD  Z0, Z2, Z2
+	VSUBPD  Z2, Z3, Z2
+	VMOVUPS 128(DX)(CX*8), Z3
+	VMOVUPS 128(BX)(CX*8), Z4
+	VMULPD  Z0, Z3, Z3
+	VSUBPD  Z3, Z4, Z3
+	VMOVUPS 192(DX)(CX*8), Z4
+	VMOVUPS 192(BX)(CX*8), Z5
+	VMULPD  Z0, Z4, Z4
+	VSUBPD  Z4, Z5, Z4
+	VMOVUPS Z1, (AX)(CX*8)
+	VMOVUPS Z2, 64(AX)(CX*8)
+	VMOVUPS Z3, 128(AX)(CX*8)
+	VMOVUPS Z4, 192(AX)(CX*8)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Z1
+	VMOVUPS (BX)(CX*8), Z2
+	VMULPD  Z0, Z1, Z1
+	VSUBPD  Z1, Z2, Z1
+	VMOVUPS Z1, (AX)(CX*8)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VMULPD      Z0, Z1, Z0
+	VSUBPD      Z0, Z2, Z0
+	VMOVDQU64   Z0, K1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat64SecondAVX512Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2
+TEXT ·subMulFloat64SecondAVX512Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Z1
+	VMOVUPS  (BX)(CX*8), Z2
+	VMULPD   Z0, Z1, Z1
+	VSUBPD   Z1, Z2, Z1
+	VMOVUPS  64(DX)(CX*8), Z2
+	VMOVUPS  64(BX)(CX*8), Z3
+	VMULPD   Z0, Z2, Z2
+	VSUBPD   Z2, Z3, Z2
+	VMOVUPS  128(DX)(CX*8), Z3
+	VMOVUPS  128(BX)(CX*8), Z4
+	VMULPD   Z0, Z3, Z3
+	VSUBPD   Z3, Z4, Z3
+	VMOVUPS  192(DX)(CX*8), Z4
+	VMOVUPS  192(BX)(CX*8), Z5
+	VMULPD   Z0, Z4, Z4
+	VSUBPD   Z4, Z5, Z4
+	VMOVNTPS Z1, (AX)(CX*8)
+	VMOVNTPS Z2, 64(AX)(CX*8)
+	VMOVNTPS Z3, 128(AX)(CX*8)
+	VMOVNTPS Z4, 192(AX)(CX*8)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Z1
+	VMOVUPS  (BX)(CX*8), Z2
+	VMULPD   Z0, Z1, Z1
+	VSUBPD   Z1, Z2, Z1
+	VMOVNTPS Z1, (AX)(CX*8)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ        CX, SI
+	JLE         done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVQ       DI, K1
+	VMOVDQU64.Z (DX)(CX*8), K1, Z1
+	VMOVDQU64.Z (BX)(CX*8), K1, Z2
+	VMULPD      Z0, Z1, Z0
+	VSUBPD      Z0, Z2, Z0
 	VMOVDQU64   Z0, K1, (AX)(CX*8)
 
 done:
@@ -18268,6 +19532,638 @@ done:
 	VZEROUPPER
 	RET
 
+// func addMulFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addMulFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VMULPS  Y1, Y0, Y0
+	VADDPS  Y0, Y2, Y0
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMOVUPS 32(BX)(CX*4), Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VMULPS  Y2, Y1, Y1
+	VADDPS  Y1, Y3, Y1
+	VMOVUPS 64(DX)(CX*4), Y2
+	VMOVUPS 64(BX)(CX*4), Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VMULPS  Y3, Y2, Y2
+	VADDPS  Y2, Y4, Y2
+	VMOVUPS 96(DX)(CX*4), Y3
+	VMOVUPS 96(BX)(CX*4), Y4
+	VMOVUPS 96(SI)(CX*4), Y5
+	VMULPS  Y4, Y3, Y3
+	VADDPS  Y3, Y5, Y3
+	VMOVUPS Y0, (AX)(CX*4)
+	VMOVUPS Y1, 32(AX)(CX*4)
+	VMOVUPS Y2, 64(AX)(CX*4)
+	VMOVUPS Y3, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VMULPS  Y1, Y0, Y0
+	VADDPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DI
+	JLE        done
+	LEAQ       window<>+0(SB), R8
+	NEGQ       DI
+	VMOVDQU    32(R8)(DI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VPMASKMOVD (SI)(CX*4), Y0, Y3
+	VMULPS     Y2, Y1, Y1
+	VADDPS     Y1, Y3, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addMulFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMOVUPS  (SI)(CX*4), Y2
+	VMULPS   Y1, Y0, Y0
+	VADDPS   Y0, Y2, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMOVUPS  32(BX)(CX*4), Y2
+	VMOVUPS  32(SI)(CX*4), Y3
+	VMULPS   Y2, Y1, Y1
+	VADDPS   Y1, Y3, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VMOVUPS  64(BX)(CX*4), Y3
+	VMOVUPS  64(SI)(CX*4), Y4
+	VMULPS   Y3, Y2, Y2
+	VADDPS   Y2, Y4, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VMOVUPS  96(BX)(CX*4), Y4
+	VMOVUPS  96(SI)(CX*4), Y5
+	VMULPS   Y4, Y3, Y3
+	VADDPS   Y3, Y5, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMOVUPS  (SI)(CX*4), Y2
+	VMULPS   Y1, Y0, Y0
+	VADDPS   Y0, Y2, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DI
+	JLE        done
+	LEAQ       window<>+0(SB), R8
+	NEGQ       DI
+	VMOVDQU    32(R8)(DI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VPMASKMOVD (SI)(CX*4), Y0, Y3
+	VMULPS     Y2, Y1, Y1
+	VADDPS     Y1, Y3, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addMulFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y1
+	VMOVUPS (BX)(CX*4), Y2
+	VMULPS  Y0, Y1, Y1
+	VADDPS  Y1, Y2, Y1
+	VMOVUPS 32(DX)(CX*4), Y2
+	VMOVUPS 32(BX)(CX*4), Y3
+	VMULPS  Y0, Y2, Y2
+	VADDPS  Y2, Y3, Y2
+	VMOVUPS 64(DX)(CX*4), Y3
+	VMOVUPS 64(BX)(CX*4), Y4
+	VMULPS  Y0, Y3, Y3
+	VADDPS  Y3, Y4, Y3
+	VMOVUPS 96(DX)(CX*4), Y4
+	VMOVUPS 96(BX)(CX*4), Y5
+	VMULPS  Y0, Y4, Y4
+	VADDPS  Y4, Y5, Y4
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y1
+	VMOVUPS (BX)(CX*4), Y2
+	VMULPS  Y0, Y1, Y1
+	VADDPS  Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VPMASKMOVD (BX)(CX*4), Y1, Y3
+	VMULPS     Y0, Y2, Y0
+	VADDPS     Y0, Y3, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addMulFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMOVUPS  (BX)(CX*4), Y2
+	VMULPS   Y0, Y1, Y1
+	VADDPS   Y1, Y2, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VMOVUPS  32(BX)(CX*4), Y3
+	VMULPS   Y0, Y2, Y2
+	VADDPS   Y2, Y3, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VMOVUPS  64(BX)(CX*4), Y4
+	VMULPS   Y0, Y3, Y3
+	VADDPS   Y3, Y4, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VMOVUPS  96(BX)(CX*4), Y5
+	VMULPS   Y0, Y4, Y4
+	VADDPS   Y4, Y5, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMOVUPS  (BX)(CX*4), Y2
+	VMULPS   Y0, Y1, Y1
+	VADDPS   Y1, Y2, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VPMASKMOVD (BX)(CX*4), Y1, Y3
+	VMULPS     Y0, Y2, Y0
+	VADDPS     Y0, Y3, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat32AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subMulFloat32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS 32(DX)(CX*4), Y1
+	VMOVUPS 32(BX)(CX*4), Y2
+	VMOVUPS 32(SI)(CX*4), Y3
+	VMULPS  Y2, Y1, Y1
+	VSUBPS  Y1, Y3, Y1
+	VMOVUPS 64(DX)(CX*4), Y2
+	VMOVUPS 64(BX)(CX*4), Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VMULPS  Y3, Y2, Y2
+	VSUBPS  Y2, Y4, Y2
+	VMOVUPS 96(DX)(CX*4), Y3
+	VMOVUPS 96(BX)(CX*4), Y4
+	VMOVUPS 96(SI)(CX*4), Y5
+	VMULPS  Y4, Y3, Y3
+	VSUBPS  Y3, Y5, Y3
+	VMOVUPS Y0, (AX)(CX*4)
+	VMOVUPS Y1, 32(AX)(CX*4)
+	VMOVUPS Y2, 64(AX)(CX*4)
+	VMOVUPS Y3, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y0
+	VMOVUPS (BX)(CX*4), Y1
+	VMOVUPS (SI)(CX*4), Y2
+	VMULPS  Y1, Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DI
+	JLE        done
+	LEAQ       window<>+0(SB), R8
+	NEGQ       DI
+	VMOVDQU    32(R8)(DI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VPMASKMOVD (SI)(CX*4), Y0, Y3
+	VMULPS     Y2, Y1, Y1
+	VSUBPS     Y1, Y3, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat32AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subMulFloat32AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMOVUPS  (SI)(CX*4), Y2
+	VMULPS   Y1, Y0, Y0
+	VSUBPS   Y0, Y2, Y0
+	VMOVUPS  32(DX)(CX*4), Y1
+	VMOVUPS  32(BX)(CX*4), Y2
+	VMOVUPS  32(SI)(CX*4), Y3
+	VMULPS   Y2, Y1, Y1
+	VSUBPS   Y1, Y3, Y1
+	VMOVUPS  64(DX)(CX*4), Y2
+	VMOVUPS  64(BX)(CX*4), Y3
+	VMOVUPS  64(SI)(CX*4), Y4
+	VMULPS   Y3, Y2, Y2
+	VSUBPS   Y2, Y4, Y2
+	VMOVUPS  96(DX)(CX*4), Y3
+	VMOVUPS  96(BX)(CX*4), Y4
+	VMOVUPS  96(SI)(CX*4), Y5
+	VMULPS   Y4, Y3, Y3
+	VSUBPS   Y3, Y5, Y3
+	VMOVNTPS Y0, (AX)(CX*4)
+	VMOVNTPS Y1, 32(AX)(CX*4)
+	VMOVNTPS Y2, 64(AX)(CX*4)
+	VMOVNTPS Y3, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y0
+	VMOVUPS  (BX)(CX*4), Y1
+	VMOVUPS  (SI)(CX*4), Y2
+	VMULPS   Y1, Y0, Y0
+	VSUBPS   Y0, Y2, Y0
+	VMOVNTPS Y0, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DI
+	JLE        done
+	LEAQ       window<>+0(SB), R8
+	NEGQ       DI
+	VMOVDQU    32(R8)(DI*4), Y0
+	VPMASKMOVD (DX)(CX*4), Y0, Y1
+	VPMASKMOVD (BX)(CX*4), Y0, Y2
+	VPMASKMOVD (SI)(CX*4), Y0, Y3
+	VMULPS     Y2, Y1, Y1
+	VSUBPS     Y1, Y3, Y1
+	VPMASKMOVD Y1, Y0, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat32SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subMulFloat32SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*4), Y1
+	VMOVUPS (BX)(CX*4), Y2
+	VMULPS  Y0, Y1, Y1
+	VSUBPS  Y1, Y2, Y1
+	VMOVUPS 32(DX)(CX*4), Y2
+	VMOVUPS 32(BX)(CX*4), Y3
+	VMULPS  Y0, Y2, Y2
+	VSUBPS  Y2, Y3, Y2
+	VMOVUPS 64(DX)(CX*4), Y3
+	VMOVUPS 64(BX)(CX*4), Y4
+	VMULPS  Y0, Y3, Y3
+	VSUBPS  Y3, Y4, Y3
+	VMOVUPS 96(DX)(CX*4), Y4
+	VMOVUPS 96(BX)(CX*4), Y5
+	VMULPS  Y0, Y4, Y4
+	VSUBPS  Y4, Y5, Y4
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	VMOVUPS Y3, 64(AX)(CX*4)
+	VMOVUPS Y4, 96(AX)(CX*4)
+	ADDQ    $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*4), Y1
+	VMOVUPS (BX)(CX*4), Y2
+	VMULPS  Y0, Y1, Y1
+	VSUBPS  Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VPMASKMOVD (BX)(CX*4), Y1, Y3
+	VMULPS     Y0, Y2, Y0
+	VSUBPS     Y0, Y3, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat32SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subMulFloat32SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-32; i += 32
+	LEAQ -32(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMOVUPS  (BX)(CX*4), Y2
+	VMULPS   Y0, Y1, Y1
+	VSUBPS   Y1, Y2, Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VMOVUPS  32(BX)(CX*4), Y3
+	VMULPS   Y0, Y2, Y2
+	VSUBPS   Y2, Y3, Y2
+	VMOVUPS  64(DX)(CX*4), Y3
+	VMOVUPS  64(BX)(CX*4), Y4
+	VMULPS   Y0, Y3, Y3
+	VSUBPS   Y3, Y4, Y3
+	VMOVUPS  96(DX)(CX*4), Y4
+	VMOVUPS  96(BX)(CX*4), Y5
+	VMULPS   Y0, Y4, Y4
+	VSUBPS   Y4, Y5, Y4
+	VMOVNTPS Y1, (AX)(CX*4)
+	VMOVNTPS Y2, 32(AX)(CX*4)
+	VMOVNTPS Y3, 64(AX)(CX*4)
+	VMOVNTPS Y4, 96(AX)(CX*4)
+	ADDQ     $0x00000020, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-8; i += 8
+	LEAQ -8(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMOVUPS  (BX)(CX*4), Y2
+	VMULPS   Y0, Y1, Y1
+	VSUBPS   Y1, Y2, Y1
+	VMOVNTPS Y1, (AX)(CX*4)
+	ADDQ     $0x00000008, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*4), Y1
+	VPMASKMOVD (DX)(CX*4), Y1, Y2
+	VPMASKMOVD (BX)(CX*4), Y1, Y3
+	VMULPS     Y0, Y2, Y0
+	VSUBPS     Y0, Y3, Y0
+	VPMASKMOVD Y0, Y1, (AX)(CX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func addFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 // Requires: AVX, AVX2
 TEXT ·addFloat64AVX2(SB), NOSPLIT, $0-48
@@ -21647,6 +23543,638 @@ oneTest:
 	VPMASKMOVQ (DX)(CX*8), Y0, Y1
 	VROUNDPD   $0x0a, Y1, Y1
 	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addMulFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMOVUPS (SI)(CX*8), Y2
+	VMULPD  Y1, Y0, Y0
+	VADDPD  Y0, Y2, Y0
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMOVUPS 32(BX)(CX*8), Y2
+	VMOVUPS 32(SI)(CX*8), Y3
+	VMULPD  Y2, Y1, Y1
+	VADDPD  Y1, Y3, Y1
+	VMOVUPS 64(DX)(CX*8), Y2
+	VMOVUPS 64(BX)(CX*8), Y3
+	VMOVUPS 64(SI)(CX*8), Y4
+	VMULPD  Y3, Y2, Y2
+	VADDPD  Y2, Y4, Y2
+	VMOVUPS 96(DX)(CX*8), Y3
+	VMOVUPS 96(BX)(CX*8), Y4
+	VMOVUPS 96(SI)(CX*8), Y5
+	VMULPD  Y4, Y3, Y3
+	VADDPD  Y3, Y5, Y3
+	VMOVUPS Y0, (AX)(CX*8)
+	VMOVUPS Y1, 32(AX)(CX*8)
+	VMOVUPS Y2, 64(AX)(CX*8)
+	VMOVUPS Y3, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMOVUPS (SI)(CX*8), Y2
+	VMULPD  Y1, Y0, Y0
+	VADDPD  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DI
+	JLE        done
+	LEAQ       window<>+0(SB), R8
+	NEGQ       DI
+	VMOVDQU    32(R8)(DI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPMASKMOVQ (SI)(CX*8), Y0, Y3
+	VMULPD     Y2, Y1, Y1
+	VADDPD     Y1, Y3, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addMulFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMOVUPS  (SI)(CX*8), Y2
+	VMULPD   Y1, Y0, Y0
+	VADDPD   Y0, Y2, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMOVUPS  32(BX)(CX*8), Y2
+	VMOVUPS  32(SI)(CX*8), Y3
+	VMULPD   Y2, Y1, Y1
+	VADDPD   Y1, Y3, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VMOVUPS  64(BX)(CX*8), Y3
+	VMOVUPS  64(SI)(CX*8), Y4
+	VMULPD   Y3, Y2, Y2
+	VADDPD   Y2, Y4, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VMOVUPS  96(BX)(CX*8), Y4
+	VMOVUPS  96(SI)(CX*8), Y5
+	VMULPD   Y4, Y3, Y3
+	VADDPD   Y3, Y5, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMOVUPS  (SI)(CX*8), Y2
+	VMULPD   Y1, Y0, Y0
+	VADDPD   Y0, Y2, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DI
+	JLE        done
+	LEAQ       window<>+0(SB), R8
+	NEGQ       DI
+	VMOVDQU    32(R8)(DI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPMASKMOVQ (SI)(CX*8), Y0, Y3
+	VMULPD     Y2, Y1, Y1
+	VADDPD     Y1, Y3, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addMulFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VMOVUPS (BX)(CX*8), Y2
+	VMULPD  Y0, Y1, Y1
+	VADDPD  Y1, Y2, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VMOVUPS 32(BX)(CX*8), Y3
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y3, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VMOVUPS 64(BX)(CX*8), Y4
+	VMULPD  Y0, Y3, Y3
+	VADDPD  Y3, Y4, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VMOVUPS 96(BX)(CX*8), Y5
+	VMULPD  Y0, Y4, Y4
+	VADDPD  Y4, Y5, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VMOVUPS (BX)(CX*8), Y2
+	VMULPD  Y0, Y1, Y1
+	VADDPD  Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPMASKMOVQ (BX)(CX*8), Y1, Y3
+	VMULPD     Y0, Y2, Y0
+	VADDPD     Y0, Y3, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addMulFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·addMulFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMOVUPS  (BX)(CX*8), Y2
+	VMULPD   Y0, Y1, Y1
+	VADDPD   Y1, Y2, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VMOVUPS  32(BX)(CX*8), Y3
+	VMULPD   Y0, Y2, Y2
+	VADDPD   Y2, Y3, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VMOVUPS  64(BX)(CX*8), Y4
+	VMULPD   Y0, Y3, Y3
+	VADDPD   Y3, Y4, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VMOVUPS  96(BX)(CX*8), Y5
+	VMULPD   Y0, Y4, Y4
+	VADDPD   Y4, Y5, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMOVUPS  (BX)(CX*8), Y2
+	VMULPD   Y0, Y1, Y1
+	VADDPD   Y1, Y2, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPMASKMOVQ (BX)(CX*8), Y1, Y3
+	VMULPD     Y0, Y2, Y0
+	VADDPD     Y0, Y3, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat64AVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subMulFloat64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMOVUPS (SI)(CX*8), Y2
+	VMULPD  Y1, Y0, Y0
+	VSUBPD  Y0, Y2, Y0
+	VMOVUPS 32(DX)(CX*8), Y1
+	VMOVUPS 32(BX)(CX*8), Y2
+	VMOVUPS 32(SI)(CX*8), Y3
+	VMULPD  Y2, Y1, Y1
+	VSUBPD  Y1, Y3, Y1
+	VMOVUPS 64(DX)(CX*8), Y2
+	VMOVUPS 64(BX)(CX*8), Y3
+	VMOVUPS 64(SI)(CX*8), Y4
+	VMULPD  Y3, Y2, Y2
+	VSUBPD  Y2, Y4, Y2
+	VMOVUPS 96(DX)(CX*8), Y3
+	VMOVUPS 96(BX)(CX*8), Y4
+	VMOVUPS 96(SI)(CX*8), Y5
+	VMULPD  Y4, Y3, Y3
+	VSUBPD  Y3, Y5, Y3
+	VMOVUPS Y0, (AX)(CX*8)
+	VMOVUPS Y1, 32(AX)(CX*8)
+	VMOVUPS Y2, 64(AX)(CX*8)
+	VMOVUPS Y3, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y0
+	VMOVUPS (BX)(CX*8), Y1
+	VMOVUPS (SI)(CX*8), Y2
+	VMULPD  Y1, Y0, Y0
+	VSUBPD  Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DI
+	JLE        done
+	LEAQ       window<>+0(SB), R8
+	NEGQ       DI
+	VMOVDQU    32(R8)(DI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPMASKMOVQ (SI)(CX*8), Y0, Y3
+	VMULPD     Y2, Y1, Y1
+	VSUBPD     Y1, Y3, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat64AVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subMulFloat64AVX2Past(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ y+16(FP), BX
+	MOVQ z+24(FP), SI
+	MOVQ n+40(FP), DI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(DI), R8
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMOVUPS  (SI)(CX*8), Y2
+	VMULPD   Y1, Y0, Y0
+	VSUBPD   Y0, Y2, Y0
+	VMOVUPS  32(DX)(CX*8), Y1
+	VMOVUPS  32(BX)(CX*8), Y2
+	VMOVUPS  32(SI)(CX*8), Y3
+	VMULPD   Y2, Y1, Y1
+	VSUBPD   Y1, Y3, Y1
+	VMOVUPS  64(DX)(CX*8), Y2
+	VMOVUPS  64(BX)(CX*8), Y3
+	VMOVUPS  64(SI)(CX*8), Y4
+	VMULPD   Y3, Y2, Y2
+	VSUBPD   Y2, Y4, Y2
+	VMOVUPS  96(DX)(CX*8), Y3
+	VMOVUPS  96(BX)(CX*8), Y4
+	VMOVUPS  96(SI)(CX*8), Y5
+	VMULPD   Y4, Y3, Y3
+	VSUBPD   Y3, Y5, Y3
+	VMOVNTPS Y0, (AX)(CX*8)
+	VMOVNTPS Y1, 32(AX)(CX*8)
+	VMOVNTPS Y2, 64(AX)(CX*8)
+	VMOVNTPS Y3, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, R8
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(DI), R8
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y0
+	VMOVUPS  (BX)(CX*8), Y1
+	VMOVUPS  (SI)(CX*8), Y2
+	VMULPD   Y1, Y0, Y0
+	VSUBPD   Y0, Y2, Y0
+	VMOVNTPS Y0, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, R8
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, DI
+	JLE        done
+	LEAQ       window<>+0(SB), R8
+	NEGQ       DI
+	VMOVDQU    32(R8)(DI*8), Y0
+	VPMASKMOVQ (DX)(CX*8), Y0, Y1
+	VPMASKMOVQ (BX)(CX*8), Y0, Y2
+	VPMASKMOVQ (SI)(CX*8), Y0, Y3
+	VMULPD     Y2, Y1, Y1
+	VSUBPD     Y1, Y3, Y1
+	VPMASKMOVQ Y1, Y0, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat64SecondAVX2(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subMulFloat64SecondAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS (DX)(CX*8), Y1
+	VMOVUPS (BX)(CX*8), Y2
+	VMULPD  Y0, Y1, Y1
+	VSUBPD  Y1, Y2, Y1
+	VMOVUPS 32(DX)(CX*8), Y2
+	VMOVUPS 32(BX)(CX*8), Y3
+	VMULPD  Y0, Y2, Y2
+	VSUBPD  Y2, Y3, Y2
+	VMOVUPS 64(DX)(CX*8), Y3
+	VMOVUPS 64(BX)(CX*8), Y4
+	VMULPD  Y0, Y3, Y3
+	VSUBPD  Y3, Y4, Y3
+	VMOVUPS 96(DX)(CX*8), Y4
+	VMOVUPS 96(BX)(CX*8), Y5
+	VMULPD  Y0, Y4, Y4
+	VSUBPD  Y4, Y5, Y4
+	VMOVUPS Y1, (AX)(CX*8)
+	VMOVUPS Y2, 32(AX)(CX*8)
+	VMOVUPS Y3, 64(AX)(CX*8)
+	VMOVUPS Y4, 96(AX)(CX*8)
+	ADDQ    $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS (DX)(CX*8), Y1
+	VMOVUPS (BX)(CX*8), Y2
+	VMULPD  Y0, Y1, Y1
+	VSUBPD  Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(CX*8)
+	ADDQ    $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPMASKMOVQ (BX)(CX*8), Y1, Y3
+	VMULPD     Y0, Y2, Y0
+	VSUBPD     Y0, Y3, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func subMulFloat64SecondAVX2Past(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+// Requires: AVX, AVX2
+TEXT ·subMulFloat64SecondAVX2Past(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         s+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         z+24(FP), BX
+	MOVQ         n+40(FP), SI
+
+	// i := 0
+	XORQ CX, CX
+
+	// for ; i <= n-16; i += 16
+	LEAQ -16(SI), DI
+	JMP  manyTest
+
+many:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMOVUPS  (BX)(CX*8), Y2
+	VMULPD   Y0, Y1, Y1
+	VSUBPD   Y1, Y2, Y1
+	VMOVUPS  32(DX)(CX*8), Y2
+	VMOVUPS  32(BX)(CX*8), Y3
+	VMULPD   Y0, Y2, Y2
+	VSUBPD   Y2, Y3, Y2
+	VMOVUPS  64(DX)(CX*8), Y3
+	VMOVUPS  64(BX)(CX*8), Y4
+	VMULPD   Y0, Y3, Y3
+	VSUBPD   Y3, Y4, Y3
+	VMOVUPS  96(DX)(CX*8), Y4
+	VMOVUPS  96(BX)(CX*8), Y5
+	VMULPD   Y0, Y4, Y4
+	VSUBPD   Y4, Y5, Y4
+	VMOVNTPS Y1, (AX)(CX*8)
+	VMOVNTPS Y2, 32(AX)(CX*8)
+	VMOVNTPS Y3, 64(AX)(CX*8)
+	VMOVNTPS Y4, 96(AX)(CX*8)
+	ADDQ     $0x00000010, CX
+
+manyTest:
+	CMPQ CX, DI
+	JLE  many
+
+	// for ; i <= n-4; i += 4
+	LEAQ -4(SI), DI
+	JMP  oneTest
+
+one:
+	VMOVUPS  (DX)(CX*8), Y1
+	VMOVUPS  (BX)(CX*8), Y2
+	VMULPD   Y0, Y1, Y1
+	VSUBPD   Y1, Y2, Y1
+	VMOVNTPS Y1, (AX)(CX*8)
+	ADDQ     $0x00000004, CX
+
+oneTest:
+	CMPQ CX, DI
+	JLE  one
+
+	// if i < n: the rest, masked
+	SUBQ       CX, SI
+	JLE        done
+	LEAQ       window<>+0(SB), DI
+	NEGQ       SI
+	VMOVDQU    32(DI)(SI*8), Y1
+	VPMASKMOVQ (DX)(CX*8), Y1, Y2
+	VPMASKMOVQ (BX)(CX*8), Y1, Y3
+	VMULPD     Y0, Y2, Y0
+	VSUBPD     Y0, Y3, Y0
+	VPMASKMOVQ Y0, Y1, (AX)(CX*8)
 
 done:
 	VZEROUPPER

@@ -128,6 +128,26 @@ func floorFloat32NEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z 
 //go:noescape
 func ceilFloat32NEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
+// addMulFloat32NEON is dst[i] = z[i] + x[i]*y[i], for i < n.
+//
+//go:noescape
+func addMulFloat32NEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat32SecondNEON is dst[i] = z[i] + x[i]*s, for i < n.
+//
+//go:noescape
+func addMulFloat32SecondNEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32NEON is dst[i] = z[i] - x[i]*y[i], for i < n.
+//
+//go:noescape
+func subMulFloat32NEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat32SecondNEON is dst[i] = z[i] - x[i]*s, for i < n.
+//
+//go:noescape
+func subMulFloat32SecondNEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
 // addFloat64NEON is dst[i] = x[i] + y[i], for i < n.
 //
 //go:noescape
@@ -247,6 +267,26 @@ func floorFloat64NEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z 
 //
 //go:noescape
 func ceilFloat64NEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64NEON is dst[i] = z[i] + x[i]*y[i], for i < n.
+//
+//go:noescape
+func addMulFloat64NEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// addMulFloat64SecondNEON is dst[i] = z[i] + x[i]*s, for i < n.
+//
+//go:noescape
+func addMulFloat64SecondNEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64NEON is dst[i] = z[i] - x[i]*y[i], for i < n.
+//
+//go:noescape
+func subMulFloat64NEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
+
+// subMulFloat64SecondNEON is dst[i] = z[i] - x[i]*s, for i < n.
+//
+//go:noescape
+func subMulFloat64SecondNEON(dst unsafe.Pointer, x unsafe.Pointer, y unsafe.Pointer, z unsafe.Pointer, s uint64, n int)
 
 // addInt64NEON is dst[i] = x[i] + y[i], for i < n.
 //
@@ -698,6 +738,10 @@ func init() {
 	loops.set(NEON, loopKey{kernel.PrimRound, device.Float32, NoScalar}, roundFloat32NEON)
 	loops.set(NEON, loopKey{kernel.PrimFloor, device.Float32, NoScalar}, floorFloat32NEON)
 	loops.set(NEON, loopKey{kernel.PrimCeil, device.Float32, NoScalar}, ceilFloat32NEON)
+	addMuls.set(NEON, addMulKey{false, device.Float32, NoScalar}, addMulFloat32NEON)
+	addMuls.set(NEON, addMulKey{false, device.Float32, SecondScalar}, addMulFloat32SecondNEON)
+	addMuls.set(NEON, addMulKey{true, device.Float32, NoScalar}, subMulFloat32NEON)
+	addMuls.set(NEON, addMulKey{true, device.Float32, SecondScalar}, subMulFloat32SecondNEON)
 	loops.set(NEON, loopKey{kernel.PrimAdd, device.Float64, NoScalar}, addFloat64NEON)
 	loops.set(NEON, loopKey{kernel.PrimAdd, device.Float64, FirstScalar}, addFloat64FirstNEON)
 	loops.set(NEON, loopKey{kernel.PrimAdd, device.Float64, SecondScalar}, addFloat64SecondNEON)
@@ -722,6 +766,10 @@ func init() {
 	loops.set(NEON, loopKey{kernel.PrimRound, device.Float64, NoScalar}, roundFloat64NEON)
 	loops.set(NEON, loopKey{kernel.PrimFloor, device.Float64, NoScalar}, floorFloat64NEON)
 	loops.set(NEON, loopKey{kernel.PrimCeil, device.Float64, NoScalar}, ceilFloat64NEON)
+	addMuls.set(NEON, addMulKey{false, device.Float64, NoScalar}, addMulFloat64NEON)
+	addMuls.set(NEON, addMulKey{false, device.Float64, SecondScalar}, addMulFloat64SecondNEON)
+	addMuls.set(NEON, addMulKey{true, device.Float64, NoScalar}, subMulFloat64NEON)
+	addMuls.set(NEON, addMulKey{true, device.Float64, SecondScalar}, subMulFloat64SecondNEON)
 	loops.set(NEON, loopKey{kernel.PrimAdd, device.Int64, NoScalar}, addInt64NEON)
 	loops.set(NEON, loopKey{kernel.PrimAdd, device.Int64, FirstScalar}, addInt64FirstNEON)
 	loops.set(NEON, loopKey{kernel.PrimAdd, device.Int64, SecondScalar}, addInt64SecondNEON)

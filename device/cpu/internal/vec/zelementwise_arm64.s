@@ -3002,6 +3002,726 @@ done_2:
 done:
 	RET
 
+// func addMulFloat32NEON(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+TEXT ·addMulFloat32NEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R5
+	MOVD x+8(FP), R9
+	MOVD y+16(FP), R8
+	MOVD z+24(FP), R7
+	MOVD n+40(FP), R3
+	// i := 0
+	MOVD $0, R4
+	// for ; i <= n-32; i += 32
+	SUB $32, R3, R6
+	JMP manyTest
+
+many:
+	ADD R4<<2, R9, R2
+	WORD $0xad401045 // ldp q5, q4, [x2, #0]
+	ADD R4<<2, R8, R1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	ADD R4<<2, R7, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e21d46b // fadd v11.4s, v3.4s, v1.4s
+	WORD $0x4e20d44a // fadd v10.4s, v2.4s, v0.4s
+	WORD $0xad411045 // ldp q5, q4, [x2, #32]
+	WORD $0xad410021 // ldp q1, q0, [x1, #32]
+	WORD $0xad410803 // ldp q3, q2, [x0, #32]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e21d469 // fadd v9.4s, v3.4s, v1.4s
+	WORD $0x4e20d448 // fadd v8.4s, v2.4s, v0.4s
+	WORD $0xad421045 // ldp q5, q4, [x2, #64]
+	WORD $0xad420021 // ldp q1, q0, [x1, #64]
+	WORD $0xad420803 // ldp q3, q2, [x0, #64]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e21d467 // fadd v7.4s, v3.4s, v1.4s
+	WORD $0x4e20d446 // fadd v6.4s, v2.4s, v0.4s
+	WORD $0xad431045 // ldp q5, q4, [x2, #96]
+	WORD $0xad430021 // ldp q1, q0, [x1, #96]
+	WORD $0xad430803 // ldp q3, q2, [x0, #96]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R5, R0
+	WORD $0xad00280b // stp q11, q10, [x0, #0]
+	WORD $0xad012009 // stp q9, q8, [x0, #32]
+	WORD $0xad021807 // stp q7, q6, [x0, #64]
+	WORD $0xad030001 // stp q1, q0, [x0, #96]
+	ADD $32, R4, R4
+
+manyTest:
+	CMP R6, R4
+	BLE many
+	// for ; i <= n-8; i += 8
+	SUB $8, R3, R6
+	JMP oneTest
+
+one:
+	ADD R4<<2, R9, R0
+	WORD $0xad401005 // ldp q5, q4, [x0, #0]
+	ADD R4<<2, R8, R0
+	WORD $0xad400001 // ldp q1, q0, [x0, #0]
+	ADD R4<<2, R7, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R5, R0
+	WORD $0xad000001 // stp q1, q0, [x0, #0]
+	ADD $8, R4, R4
+
+oneTest:
+	CMP R6, R4
+	BLE one
+	// if i < n: the rest, masked
+	SUBS R4, R3, R3
+	BLE done
+	ADD R4<<2, R9, R1
+	TBZ $3, R3, less_1
+	WORD $0xad401025 // ldp q5, q4, [x1, #0]
+	JMP done_1
+
+less_1:
+	AND $4, R3, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	TBZ $1, R3, single_1
+	WORD $0xfd400005 // ldr d5, [x0, #0]
+	TBZ $0, R3, end_1
+	ADD $8, R0, R0
+	WORD $0x4d408005 // ld1 { v5.s }[2], [x0]
+	JMP end_1
+
+single_1:
+	TBZ $0, R3, end_1
+	WORD $0xbd400005 // ldr s5, [x0, #0]
+
+end_1:
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	TBZ $2, R3, done_1
+	WORD $0x4ea51ca4 // mov v4.16b, v5.16b
+	WORD $0x3dc00025 // ldr q5, [x1, #0]
+
+done_1:
+	ADD R4<<2, R8, R1
+	TBZ $3, R3, less_2
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	JMP done_2
+
+less_2:
+	AND $4, R3, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	TBZ $1, R3, single_2
+	WORD $0xfd400001 // ldr d1, [x0, #0]
+	TBZ $0, R3, end_2
+	ADD $8, R0, R0
+	WORD $0x4d408001 // ld1 { v1.s }[2], [x0]
+	JMP end_2
+
+single_2:
+	TBZ $0, R3, end_2
+	WORD $0xbd400001 // ldr s1, [x0, #0]
+
+end_2:
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	TBZ $2, R3, done_2
+	WORD $0x4ea11c20 // mov v0.16b, v1.16b
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+
+done_2:
+	ADD R4<<2, R7, R1
+	TBZ $3, R3, less_3
+	WORD $0xad400823 // ldp q3, q2, [x1, #0]
+	JMP done_3
+
+less_3:
+	AND $4, R3, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	TBZ $1, R3, single_3
+	WORD $0xfd400003 // ldr d3, [x0, #0]
+	TBZ $0, R3, end_3
+	ADD $8, R0, R0
+	WORD $0x4d408003 // ld1 { v3.s }[2], [x0]
+	JMP end_3
+
+single_3:
+	TBZ $0, R3, end_3
+	WORD $0xbd400003 // ldr s3, [x0, #0]
+
+end_3:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	TBZ $2, R3, done_3
+	WORD $0x4ea31c62 // mov v2.16b, v3.16b
+	WORD $0x3dc00023 // ldr q3, [x1, #0]
+
+done_3:
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R5, R1
+	TBZ $3, R3, less_4
+	WORD $0xad000021 // stp q1, q0, [x1, #0]
+	JMP done_4
+
+less_4:
+	TBZ $2, R3, part_4
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+
+part_4:
+	AND $4, R3, R0
+	ADD R0<<2, R1, R0
+	TBZ $1, R3, single_4
+	WORD $0xfd000001 // str d1, [x0, #0]
+	TBZ $0, R3, end_4
+	ADD $8, R0, R0
+	WORD $0x4d008001 // st1 { v1.s }[2], [x0]
+	JMP end_4
+
+single_4:
+	TBZ $0, R3, end_4
+	WORD $0xbd000001 // str s1, [x0, #0]
+
+end_4:
+
+done_4:
+
+done:
+	RET
+
+// func addMulFloat32SecondNEON(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+TEXT ·addMulFloat32SecondNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R7
+	MOVD x+8(FP), R6
+	MOVD s+32(FP), R0
+	WORD $0x9e670000 // fmov d0, x0
+	WORD $0x4e040408 // dup v8.4s, v0.s[0]
+	MOVD z+24(FP), R5
+	MOVD n+40(FP), R2
+	// i := 0
+	MOVD $0, R4
+	// for ; i <= n-32; i += 32
+	SUB $32, R2, R3
+	JMP manyTest
+
+many:
+	ADD R4<<2, R6, R1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	ADD R4<<2, R5, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4e21d46a // fadd v10.4s, v3.4s, v1.4s
+	WORD $0x4e20d449 // fadd v9.4s, v2.4s, v0.4s
+	WORD $0xad410021 // ldp q1, q0, [x1, #32]
+	WORD $0xad410803 // ldp q3, q2, [x0, #32]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4e21d467 // fadd v7.4s, v3.4s, v1.4s
+	WORD $0x4e20d446 // fadd v6.4s, v2.4s, v0.4s
+	WORD $0xad420021 // ldp q1, q0, [x1, #64]
+	WORD $0xad420803 // ldp q3, q2, [x0, #64]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4e21d465 // fadd v5.4s, v3.4s, v1.4s
+	WORD $0x4e20d444 // fadd v4.4s, v2.4s, v0.4s
+	WORD $0xad430021 // ldp q1, q0, [x1, #96]
+	WORD $0xad430803 // ldp q3, q2, [x0, #96]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R7, R0
+	WORD $0xad00240a // stp q10, q9, [x0, #0]
+	WORD $0xad011807 // stp q7, q6, [x0, #32]
+	WORD $0xad021005 // stp q5, q4, [x0, #64]
+	WORD $0xad030001 // stp q1, q0, [x0, #96]
+	ADD $32, R4, R4
+
+manyTest:
+	CMP R3, R4
+	BLE many
+	// for ; i <= n-8; i += 8
+	SUB $8, R2, R3
+	JMP oneTest
+
+one:
+	ADD R4<<2, R6, R0
+	WORD $0xad400001 // ldp q1, q0, [x0, #0]
+	ADD R4<<2, R5, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R7, R0
+	WORD $0xad000001 // stp q1, q0, [x0, #0]
+	ADD $8, R4, R4
+
+oneTest:
+	CMP R3, R4
+	BLE one
+	// if i < n: the rest, masked
+	SUBS R4, R2, R2
+	BLE done
+	ADD R4<<2, R6, R1
+	TBZ $3, R2, less_1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	JMP done_1
+
+less_1:
+	AND $4, R2, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	TBZ $1, R2, single_1
+	WORD $0xfd400001 // ldr d1, [x0, #0]
+	TBZ $0, R2, end_1
+	ADD $8, R0, R0
+	WORD $0x4d408001 // ld1 { v1.s }[2], [x0]
+	JMP end_1
+
+single_1:
+	TBZ $0, R2, end_1
+	WORD $0xbd400001 // ldr s1, [x0, #0]
+
+end_1:
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	TBZ $2, R2, done_1
+	WORD $0x4ea11c20 // mov v0.16b, v1.16b
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+
+done_1:
+	ADD R4<<2, R5, R1
+	TBZ $3, R2, less_2
+	WORD $0xad400823 // ldp q3, q2, [x1, #0]
+	JMP done_2
+
+less_2:
+	AND $4, R2, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	TBZ $1, R2, single_2
+	WORD $0xfd400003 // ldr d3, [x0, #0]
+	TBZ $0, R2, end_2
+	ADD $8, R0, R0
+	WORD $0x4d408003 // ld1 { v3.s }[2], [x0]
+	JMP end_2
+
+single_2:
+	TBZ $0, R2, end_2
+	WORD $0xbd400003 // ldr s3, [x0, #0]
+
+end_2:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	TBZ $2, R2, done_2
+	WORD $0x4ea31c62 // mov v2.16b, v3.16b
+	WORD $0x3dc00023 // ldr q3, [x1, #0]
+
+done_2:
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R7, R1
+	TBZ $3, R2, less_3
+	WORD $0xad000021 // stp q1, q0, [x1, #0]
+	JMP done_3
+
+less_3:
+	TBZ $2, R2, part_3
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+
+part_3:
+	AND $4, R2, R0
+	ADD R0<<2, R1, R0
+	TBZ $1, R2, single_3
+	WORD $0xfd000001 // str d1, [x0, #0]
+	TBZ $0, R2, end_3
+	ADD $8, R0, R0
+	WORD $0x4d008001 // st1 { v1.s }[2], [x0]
+	JMP end_3
+
+single_3:
+	TBZ $0, R2, end_3
+	WORD $0xbd000001 // str s1, [x0, #0]
+
+end_3:
+
+done_3:
+
+done:
+	RET
+
+// func subMulFloat32NEON(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+TEXT ·subMulFloat32NEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R5
+	MOVD x+8(FP), R9
+	MOVD y+16(FP), R8
+	MOVD z+24(FP), R7
+	MOVD n+40(FP), R3
+	// i := 0
+	MOVD $0, R4
+	// for ; i <= n-32; i += 32
+	SUB $32, R3, R6
+	JMP manyTest
+
+many:
+	ADD R4<<2, R9, R2
+	WORD $0xad401045 // ldp q5, q4, [x2, #0]
+	ADD R4<<2, R8, R1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	ADD R4<<2, R7, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4ea1d46b // fsub v11.4s, v3.4s, v1.4s
+	WORD $0x4ea0d44a // fsub v10.4s, v2.4s, v0.4s
+	WORD $0xad411045 // ldp q5, q4, [x2, #32]
+	WORD $0xad410021 // ldp q1, q0, [x1, #32]
+	WORD $0xad410803 // ldp q3, q2, [x0, #32]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4ea1d469 // fsub v9.4s, v3.4s, v1.4s
+	WORD $0x4ea0d448 // fsub v8.4s, v2.4s, v0.4s
+	WORD $0xad421045 // ldp q5, q4, [x2, #64]
+	WORD $0xad420021 // ldp q1, q0, [x1, #64]
+	WORD $0xad420803 // ldp q3, q2, [x0, #64]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4ea1d467 // fsub v7.4s, v3.4s, v1.4s
+	WORD $0x4ea0d446 // fsub v6.4s, v2.4s, v0.4s
+	WORD $0xad431045 // ldp q5, q4, [x2, #96]
+	WORD $0xad430021 // ldp q1, q0, [x1, #96]
+	WORD $0xad430803 // ldp q3, q2, [x0, #96]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
+	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R5, R0
+	WORD $0xad00280b // stp q11, q10, [x0, #0]
+	WORD $0xad012009 // stp q9, q8, [x0, #32]
+	WORD $0xad021807 // stp q7, q6, [x0, #64]
+	WORD $0xad030001 // stp q1, q0, [x0, #96]
+	ADD $32, R4, R4
+
+manyTest:
+	CMP R6, R4
+	BLE many
+	// for ; i <= n-8; i += 8
+	SUB $8, R3, R6
+	JMP oneTest
+
+one:
+	ADD R4<<2, R9, R0
+	WORD $0xad401005 // ldp q5, q4, [x0, #0]
+	ADD R4<<2, R8, R0
+	WORD $0xad400001 // ldp q1, q0, [x0, #0]
+	ADD R4<<2, R7, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
+	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R5, R0
+	WORD $0xad000001 // stp q1, q0, [x0, #0]
+	ADD $8, R4, R4
+
+oneTest:
+	CMP R6, R4
+	BLE one
+	// if i < n: the rest, masked
+	SUBS R4, R3, R3
+	BLE done
+	ADD R4<<2, R9, R1
+	TBZ $3, R3, less_1
+	WORD $0xad401025 // ldp q5, q4, [x1, #0]
+	JMP done_1
+
+less_1:
+	AND $4, R3, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	TBZ $1, R3, single_1
+	WORD $0xfd400005 // ldr d5, [x0, #0]
+	TBZ $0, R3, end_1
+	ADD $8, R0, R0
+	WORD $0x4d408005 // ld1 { v5.s }[2], [x0]
+	JMP end_1
+
+single_1:
+	TBZ $0, R3, end_1
+	WORD $0xbd400005 // ldr s5, [x0, #0]
+
+end_1:
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	TBZ $2, R3, done_1
+	WORD $0x4ea51ca4 // mov v4.16b, v5.16b
+	WORD $0x3dc00025 // ldr q5, [x1, #0]
+
+done_1:
+	ADD R4<<2, R8, R1
+	TBZ $3, R3, less_2
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	JMP done_2
+
+less_2:
+	AND $4, R3, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	TBZ $1, R3, single_2
+	WORD $0xfd400001 // ldr d1, [x0, #0]
+	TBZ $0, R3, end_2
+	ADD $8, R0, R0
+	WORD $0x4d408001 // ld1 { v1.s }[2], [x0]
+	JMP end_2
+
+single_2:
+	TBZ $0, R3, end_2
+	WORD $0xbd400001 // ldr s1, [x0, #0]
+
+end_2:
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	TBZ $2, R3, done_2
+	WORD $0x4ea11c20 // mov v0.16b, v1.16b
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+
+done_2:
+	ADD R4<<2, R7, R1
+	TBZ $3, R3, less_3
+	WORD $0xad400823 // ldp q3, q2, [x1, #0]
+	JMP done_3
+
+less_3:
+	AND $4, R3, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	TBZ $1, R3, single_3
+	WORD $0xfd400003 // ldr d3, [x0, #0]
+	TBZ $0, R3, end_3
+	ADD $8, R0, R0
+	WORD $0x4d408003 // ld1 { v3.s }[2], [x0]
+	JMP end_3
+
+single_3:
+	TBZ $0, R3, end_3
+	WORD $0xbd400003 // ldr s3, [x0, #0]
+
+end_3:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	TBZ $2, R3, done_3
+	WORD $0x4ea31c62 // mov v2.16b, v3.16b
+	WORD $0x3dc00023 // ldr q3, [x1, #0]
+
+done_3:
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
+	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R5, R1
+	TBZ $3, R3, less_4
+	WORD $0xad000021 // stp q1, q0, [x1, #0]
+	JMP done_4
+
+less_4:
+	TBZ $2, R3, part_4
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+
+part_4:
+	AND $4, R3, R0
+	ADD R0<<2, R1, R0
+	TBZ $1, R3, single_4
+	WORD $0xfd000001 // str d1, [x0, #0]
+	TBZ $0, R3, end_4
+	ADD $8, R0, R0
+	WORD $0x4d008001 // st1 { v1.s }[2], [x0]
+	JMP end_4
+
+single_4:
+	TBZ $0, R3, end_4
+	WORD $0xbd000001 // str s1, [x0, #0]
+
+end_4:
+
+done_4:
+
+done:
+	RET
+
+// func subMulFloat32SecondNEON(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+TEXT ·subMulFloat32SecondNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R7
+	MOVD x+8(FP), R6
+	MOVD s+32(FP), R0
+	WORD $0x9e670000 // fmov d0, x0
+	WORD $0x4e040408 // dup v8.4s, v0.s[0]
+	MOVD z+24(FP), R5
+	MOVD n+40(FP), R2
+	// i := 0
+	MOVD $0, R4
+	// for ; i <= n-32; i += 32
+	SUB $32, R2, R3
+	JMP manyTest
+
+many:
+	ADD R4<<2, R6, R1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	ADD R4<<2, R5, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4ea1d46a // fsub v10.4s, v3.4s, v1.4s
+	WORD $0x4ea0d449 // fsub v9.4s, v2.4s, v0.4s
+	WORD $0xad410021 // ldp q1, q0, [x1, #32]
+	WORD $0xad410803 // ldp q3, q2, [x0, #32]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4ea1d467 // fsub v7.4s, v3.4s, v1.4s
+	WORD $0x4ea0d446 // fsub v6.4s, v2.4s, v0.4s
+	WORD $0xad420021 // ldp q1, q0, [x1, #64]
+	WORD $0xad420803 // ldp q3, q2, [x0, #64]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4ea1d465 // fsub v5.4s, v3.4s, v1.4s
+	WORD $0x4ea0d444 // fsub v4.4s, v2.4s, v0.4s
+	WORD $0xad430021 // ldp q1, q0, [x1, #96]
+	WORD $0xad430803 // ldp q3, q2, [x0, #96]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
+	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R7, R0
+	WORD $0xad00240a // stp q10, q9, [x0, #0]
+	WORD $0xad011807 // stp q7, q6, [x0, #32]
+	WORD $0xad021005 // stp q5, q4, [x0, #64]
+	WORD $0xad030001 // stp q1, q0, [x0, #96]
+	ADD $32, R4, R4
+
+manyTest:
+	CMP R3, R4
+	BLE many
+	// for ; i <= n-8; i += 8
+	SUB $8, R2, R3
+	JMP oneTest
+
+one:
+	ADD R4<<2, R6, R0
+	WORD $0xad400001 // ldp q1, q0, [x0, #0]
+	ADD R4<<2, R5, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
+	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R7, R0
+	WORD $0xad000001 // stp q1, q0, [x0, #0]
+	ADD $8, R4, R4
+
+oneTest:
+	CMP R3, R4
+	BLE one
+	// if i < n: the rest, masked
+	SUBS R4, R2, R2
+	BLE done
+	ADD R4<<2, R6, R1
+	TBZ $3, R2, less_1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	JMP done_1
+
+less_1:
+	AND $4, R2, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	TBZ $1, R2, single_1
+	WORD $0xfd400001 // ldr d1, [x0, #0]
+	TBZ $0, R2, end_1
+	ADD $8, R0, R0
+	WORD $0x4d408001 // ld1 { v1.s }[2], [x0]
+	JMP end_1
+
+single_1:
+	TBZ $0, R2, end_1
+	WORD $0xbd400001 // ldr s1, [x0, #0]
+
+end_1:
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	TBZ $2, R2, done_1
+	WORD $0x4ea11c20 // mov v0.16b, v1.16b
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+
+done_1:
+	ADD R4<<2, R5, R1
+	TBZ $3, R2, less_2
+	WORD $0xad400823 // ldp q3, q2, [x1, #0]
+	JMP done_2
+
+less_2:
+	AND $4, R2, R0
+	ADD R0<<2, R1, R0
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	TBZ $1, R2, single_2
+	WORD $0xfd400003 // ldr d3, [x0, #0]
+	TBZ $0, R2, end_2
+	ADD $8, R0, R0
+	WORD $0x4d408003 // ld1 { v3.s }[2], [x0]
+	JMP end_2
+
+single_2:
+	TBZ $0, R2, end_2
+	WORD $0xbd400003 // ldr s3, [x0, #0]
+
+end_2:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	TBZ $2, R2, done_2
+	WORD $0x4ea31c62 // mov v2.16b, v3.16b
+	WORD $0x3dc00023 // ldr q3, [x1, #0]
+
+done_2:
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4ea1d461 // fsub v1.4s, v3.4s, v1.4s
+	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	ADD R4<<2, R7, R1
+	TBZ $3, R2, less_3
+	WORD $0xad000021 // stp q1, q0, [x1, #0]
+	JMP done_3
+
+less_3:
+	TBZ $2, R2, part_3
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+
+part_3:
+	AND $4, R2, R0
+	ADD R0<<2, R1, R0
+	TBZ $1, R2, single_3
+	WORD $0xfd000001 // str d1, [x0, #0]
+	TBZ $0, R2, end_3
+	ADD $8, R0, R0
+	WORD $0x4d008001 // st1 { v1.s }[2], [x0]
+	JMP end_3
+
+single_3:
+	TBZ $0, R2, end_3
+	WORD $0xbd000001 // str s1, [x0, #0]
+
+end_3:
+
+done_3:
+
+done:
+	RET
+
 // func addFloat64NEON(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
 TEXT ·addFloat64NEON(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R7
@@ -5554,6 +6274,614 @@ part_2:
 end_2:
 
 done_2:
+
+done:
+	RET
+
+// func addMulFloat64NEON(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+TEXT ·addMulFloat64NEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R8
+	MOVD x+8(FP), R9
+	MOVD y+16(FP), R7
+	MOVD z+24(FP), R6
+	MOVD n+40(FP), R3
+	// i := 0
+	MOVD $0, R5
+	// for ; i <= n-16; i += 16
+	SUB $16, R3, R4
+	JMP manyTest
+
+many:
+	ADD R5<<3, R9, R2
+	WORD $0xad401045 // ldp q5, q4, [x2, #0]
+	ADD R5<<3, R7, R1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	ADD R5<<3, R6, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4e61d46b // fadd v11.2d, v3.2d, v1.2d
+	WORD $0x4e60d44a // fadd v10.2d, v2.2d, v0.2d
+	WORD $0xad411045 // ldp q5, q4, [x2, #32]
+	WORD $0xad410021 // ldp q1, q0, [x1, #32]
+	WORD $0xad410803 // ldp q3, q2, [x0, #32]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4e61d469 // fadd v9.2d, v3.2d, v1.2d
+	WORD $0x4e60d448 // fadd v8.2d, v2.2d, v0.2d
+	WORD $0xad421045 // ldp q5, q4, [x2, #64]
+	WORD $0xad420021 // ldp q1, q0, [x1, #64]
+	WORD $0xad420803 // ldp q3, q2, [x0, #64]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4e61d467 // fadd v7.2d, v3.2d, v1.2d
+	WORD $0x4e60d446 // fadd v6.2d, v2.2d, v0.2d
+	WORD $0xad431045 // ldp q5, q4, [x2, #96]
+	WORD $0xad430021 // ldp q1, q0, [x1, #96]
+	WORD $0xad430803 // ldp q3, q2, [x0, #96]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
+	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
+	ADD R5<<3, R8, R0
+	WORD $0xad00280b // stp q11, q10, [x0, #0]
+	WORD $0xad012009 // stp q9, q8, [x0, #32]
+	WORD $0xad021807 // stp q7, q6, [x0, #64]
+	WORD $0xad030001 // stp q1, q0, [x0, #96]
+	ADD $16, R5, R5
+
+manyTest:
+	CMP R4, R5
+	BLE many
+	// for ; i <= n-4; i += 4
+	SUB $4, R3, R4
+	JMP oneTest
+
+one:
+	ADD R5<<3, R9, R0
+	WORD $0xad401005 // ldp q5, q4, [x0, #0]
+	ADD R5<<3, R7, R0
+	WORD $0xad400001 // ldp q1, q0, [x0, #0]
+	ADD R5<<3, R6, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
+	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
+	ADD R5<<3, R8, R0
+	WORD $0xad000001 // stp q1, q0, [x0, #0]
+	ADD $4, R5, R5
+
+oneTest:
+	CMP R4, R5
+	BLE one
+	// if i < n: the rest, masked
+	SUBS R5, R3, R3
+	BLE done
+	ADD R5<<3, R9, R1
+	TBZ $2, R3, less_1
+	WORD $0xad401025 // ldp q5, q4, [x1, #0]
+	JMP done_1
+
+less_1:
+	AND $2, R3, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	TBZ $0, R3, end_1
+	WORD $0xfd400005 // ldr d5, [x0, #0]
+
+end_1:
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	TBZ $1, R3, done_1
+	WORD $0x4ea51ca4 // mov v4.16b, v5.16b
+	WORD $0x3dc00025 // ldr q5, [x1, #0]
+
+done_1:
+	ADD R5<<3, R7, R1
+	TBZ $2, R3, less_2
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	JMP done_2
+
+less_2:
+	AND $2, R3, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	TBZ $0, R3, end_2
+	WORD $0xfd400001 // ldr d1, [x0, #0]
+
+end_2:
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	TBZ $1, R3, done_2
+	WORD $0x4ea11c20 // mov v0.16b, v1.16b
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+
+done_2:
+	ADD R5<<3, R6, R1
+	TBZ $2, R3, less_3
+	WORD $0xad400823 // ldp q3, q2, [x1, #0]
+	JMP done_3
+
+less_3:
+	AND $2, R3, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	TBZ $0, R3, end_3
+	WORD $0xfd400003 // ldr d3, [x0, #0]
+
+end_3:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	TBZ $1, R3, done_3
+	WORD $0x4ea31c62 // mov v2.16b, v3.16b
+	WORD $0x3dc00023 // ldr q3, [x1, #0]
+
+done_3:
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
+	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
+	ADD R5<<3, R8, R1
+	TBZ $2, R3, less_4
+	WORD $0xad000021 // stp q1, q0, [x1, #0]
+	JMP done_4
+
+less_4:
+	TBZ $1, R3, part_4
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+
+part_4:
+	AND $2, R3, R0
+	ADD R0<<3, R1, R0
+	TBZ $0, R3, end_4
+	WORD $0xfd000001 // str d1, [x0, #0]
+
+end_4:
+
+done_4:
+
+done:
+	RET
+
+// func addMulFloat64SecondNEON(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+TEXT ·addMulFloat64SecondNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R7
+	MOVD x+8(FP), R6
+	MOVD s+32(FP), R0
+	WORD $0x9e670000 // fmov d0, x0
+	WORD $0x4e080408 // dup v8.2d, v0.d[0]
+	MOVD z+24(FP), R5
+	MOVD n+40(FP), R2
+	// i := 0
+	MOVD $0, R4
+	// for ; i <= n-16; i += 16
+	SUB $16, R2, R3
+	JMP manyTest
+
+many:
+	ADD R4<<3, R6, R1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	ADD R4<<3, R5, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4e61d46a // fadd v10.2d, v3.2d, v1.2d
+	WORD $0x4e60d449 // fadd v9.2d, v2.2d, v0.2d
+	WORD $0xad410021 // ldp q1, q0, [x1, #32]
+	WORD $0xad410803 // ldp q3, q2, [x0, #32]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4e61d467 // fadd v7.2d, v3.2d, v1.2d
+	WORD $0x4e60d446 // fadd v6.2d, v2.2d, v0.2d
+	WORD $0xad420021 // ldp q1, q0, [x1, #64]
+	WORD $0xad420803 // ldp q3, q2, [x0, #64]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4e61d465 // fadd v5.2d, v3.2d, v1.2d
+	WORD $0x4e60d444 // fadd v4.2d, v2.2d, v0.2d
+	WORD $0xad430021 // ldp q1, q0, [x1, #96]
+	WORD $0xad430803 // ldp q3, q2, [x0, #96]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
+	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
+	ADD R4<<3, R7, R0
+	WORD $0xad00240a // stp q10, q9, [x0, #0]
+	WORD $0xad011807 // stp q7, q6, [x0, #32]
+	WORD $0xad021005 // stp q5, q4, [x0, #64]
+	WORD $0xad030001 // stp q1, q0, [x0, #96]
+	ADD $16, R4, R4
+
+manyTest:
+	CMP R3, R4
+	BLE many
+	// for ; i <= n-4; i += 4
+	SUB $4, R2, R3
+	JMP oneTest
+
+one:
+	ADD R4<<3, R6, R0
+	WORD $0xad400001 // ldp q1, q0, [x0, #0]
+	ADD R4<<3, R5, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
+	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
+	ADD R4<<3, R7, R0
+	WORD $0xad000001 // stp q1, q0, [x0, #0]
+	ADD $4, R4, R4
+
+oneTest:
+	CMP R3, R4
+	BLE one
+	// if i < n: the rest, masked
+	SUBS R4, R2, R2
+	BLE done
+	ADD R4<<3, R6, R1
+	TBZ $2, R2, less_1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	JMP done_1
+
+less_1:
+	AND $2, R2, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	TBZ $0, R2, end_1
+	WORD $0xfd400001 // ldr d1, [x0, #0]
+
+end_1:
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	TBZ $1, R2, done_1
+	WORD $0x4ea11c20 // mov v0.16b, v1.16b
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+
+done_1:
+	ADD R4<<3, R5, R1
+	TBZ $2, R2, less_2
+	WORD $0xad400823 // ldp q3, q2, [x1, #0]
+	JMP done_2
+
+less_2:
+	AND $2, R2, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	TBZ $0, R2, end_2
+	WORD $0xfd400003 // ldr d3, [x0, #0]
+
+end_2:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	TBZ $1, R2, done_2
+	WORD $0x4ea31c62 // mov v2.16b, v3.16b
+	WORD $0x3dc00023 // ldr q3, [x1, #0]
+
+done_2:
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
+	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
+	ADD R4<<3, R7, R1
+	TBZ $2, R2, less_3
+	WORD $0xad000021 // stp q1, q0, [x1, #0]
+	JMP done_3
+
+less_3:
+	TBZ $1, R2, part_3
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+
+part_3:
+	AND $2, R2, R0
+	ADD R0<<3, R1, R0
+	TBZ $0, R2, end_3
+	WORD $0xfd000001 // str d1, [x0, #0]
+
+end_3:
+
+done_3:
+
+done:
+	RET
+
+// func subMulFloat64NEON(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+TEXT ·subMulFloat64NEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R8
+	MOVD x+8(FP), R9
+	MOVD y+16(FP), R7
+	MOVD z+24(FP), R6
+	MOVD n+40(FP), R3
+	// i := 0
+	MOVD $0, R5
+	// for ; i <= n-16; i += 16
+	SUB $16, R3, R4
+	JMP manyTest
+
+many:
+	ADD R5<<3, R9, R2
+	WORD $0xad401045 // ldp q5, q4, [x2, #0]
+	ADD R5<<3, R7, R1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	ADD R5<<3, R6, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4ee1d46b // fsub v11.2d, v3.2d, v1.2d
+	WORD $0x4ee0d44a // fsub v10.2d, v2.2d, v0.2d
+	WORD $0xad411045 // ldp q5, q4, [x2, #32]
+	WORD $0xad410021 // ldp q1, q0, [x1, #32]
+	WORD $0xad410803 // ldp q3, q2, [x0, #32]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4ee1d469 // fsub v9.2d, v3.2d, v1.2d
+	WORD $0x4ee0d448 // fsub v8.2d, v2.2d, v0.2d
+	WORD $0xad421045 // ldp q5, q4, [x2, #64]
+	WORD $0xad420021 // ldp q1, q0, [x1, #64]
+	WORD $0xad420803 // ldp q3, q2, [x0, #64]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4ee1d467 // fsub v7.2d, v3.2d, v1.2d
+	WORD $0x4ee0d446 // fsub v6.2d, v2.2d, v0.2d
+	WORD $0xad431045 // ldp q5, q4, [x2, #96]
+	WORD $0xad430021 // ldp q1, q0, [x1, #96]
+	WORD $0xad430803 // ldp q3, q2, [x0, #96]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
+	WORD $0x4ee0d440 // fsub v0.2d, v2.2d, v0.2d
+	ADD R5<<3, R8, R0
+	WORD $0xad00280b // stp q11, q10, [x0, #0]
+	WORD $0xad012009 // stp q9, q8, [x0, #32]
+	WORD $0xad021807 // stp q7, q6, [x0, #64]
+	WORD $0xad030001 // stp q1, q0, [x0, #96]
+	ADD $16, R5, R5
+
+manyTest:
+	CMP R4, R5
+	BLE many
+	// for ; i <= n-4; i += 4
+	SUB $4, R3, R4
+	JMP oneTest
+
+one:
+	ADD R5<<3, R9, R0
+	WORD $0xad401005 // ldp q5, q4, [x0, #0]
+	ADD R5<<3, R7, R0
+	WORD $0xad400001 // ldp q1, q0, [x0, #0]
+	ADD R5<<3, R6, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
+	WORD $0x4ee0d440 // fsub v0.2d, v2.2d, v0.2d
+	ADD R5<<3, R8, R0
+	WORD $0xad000001 // stp q1, q0, [x0, #0]
+	ADD $4, R5, R5
+
+oneTest:
+	CMP R4, R5
+	BLE one
+	// if i < n: the rest, masked
+	SUBS R5, R3, R3
+	BLE done
+	ADD R5<<3, R9, R1
+	TBZ $2, R3, less_1
+	WORD $0xad401025 // ldp q5, q4, [x1, #0]
+	JMP done_1
+
+less_1:
+	AND $2, R3, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	TBZ $0, R3, end_1
+	WORD $0xfd400005 // ldr d5, [x0, #0]
+
+end_1:
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	TBZ $1, R3, done_1
+	WORD $0x4ea51ca4 // mov v4.16b, v5.16b
+	WORD $0x3dc00025 // ldr q5, [x1, #0]
+
+done_1:
+	ADD R5<<3, R7, R1
+	TBZ $2, R3, less_2
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	JMP done_2
+
+less_2:
+	AND $2, R3, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	TBZ $0, R3, end_2
+	WORD $0xfd400001 // ldr d1, [x0, #0]
+
+end_2:
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	TBZ $1, R3, done_2
+	WORD $0x4ea11c20 // mov v0.16b, v1.16b
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+
+done_2:
+	ADD R5<<3, R6, R1
+	TBZ $2, R3, less_3
+	WORD $0xad400823 // ldp q3, q2, [x1, #0]
+	JMP done_3
+
+less_3:
+	AND $2, R3, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	TBZ $0, R3, end_3
+	WORD $0xfd400003 // ldr d3, [x0, #0]
+
+end_3:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	TBZ $1, R3, done_3
+	WORD $0x4ea31c62 // mov v2.16b, v3.16b
+	WORD $0x3dc00023 // ldr q3, [x1, #0]
+
+done_3:
+	WORD $0x6e61dca1 // fmul v1.2d, v5.2d, v1.2d
+	WORD $0x6e60dc80 // fmul v0.2d, v4.2d, v0.2d
+	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
+	WORD $0x4ee0d440 // fsub v0.2d, v2.2d, v0.2d
+	ADD R5<<3, R8, R1
+	TBZ $2, R3, less_4
+	WORD $0xad000021 // stp q1, q0, [x1, #0]
+	JMP done_4
+
+less_4:
+	TBZ $1, R3, part_4
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+
+part_4:
+	AND $2, R3, R0
+	ADD R0<<3, R1, R0
+	TBZ $0, R3, end_4
+	WORD $0xfd000001 // str d1, [x0, #0]
+
+end_4:
+
+done_4:
+
+done:
+	RET
+
+// func subMulFloat64SecondNEON(dst *byte, x *byte, y *byte, z *byte, s uint64, n int)
+TEXT ·subMulFloat64SecondNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R7
+	MOVD x+8(FP), R6
+	MOVD s+32(FP), R0
+	WORD $0x9e670000 // fmov d0, x0
+	WORD $0x4e080408 // dup v8.2d, v0.d[0]
+	MOVD z+24(FP), R5
+	MOVD n+40(FP), R2
+	// i := 0
+	MOVD $0, R4
+	// for ; i <= n-16; i += 16
+	SUB $16, R2, R3
+	JMP manyTest
+
+many:
+	ADD R4<<3, R6, R1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	ADD R4<<3, R5, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4ee1d46a // fsub v10.2d, v3.2d, v1.2d
+	WORD $0x4ee0d449 // fsub v9.2d, v2.2d, v0.2d
+	WORD $0xad410021 // ldp q1, q0, [x1, #32]
+	WORD $0xad410803 // ldp q3, q2, [x0, #32]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4ee1d467 // fsub v7.2d, v3.2d, v1.2d
+	WORD $0x4ee0d446 // fsub v6.2d, v2.2d, v0.2d
+	WORD $0xad420021 // ldp q1, q0, [x1, #64]
+	WORD $0xad420803 // ldp q3, q2, [x0, #64]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4ee1d465 // fsub v5.2d, v3.2d, v1.2d
+	WORD $0x4ee0d444 // fsub v4.2d, v2.2d, v0.2d
+	WORD $0xad430021 // ldp q1, q0, [x1, #96]
+	WORD $0xad430803 // ldp q3, q2, [x0, #96]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
+	WORD $0x4ee0d440 // fsub v0.2d, v2.2d, v0.2d
+	ADD R4<<3, R7, R0
+	WORD $0xad00240a // stp q10, q9, [x0, #0]
+	WORD $0xad011807 // stp q7, q6, [x0, #32]
+	WORD $0xad021005 // stp q5, q4, [x0, #64]
+	WORD $0xad030001 // stp q1, q0, [x0, #96]
+	ADD $16, R4, R4
+
+manyTest:
+	CMP R3, R4
+	BLE many
+	// for ; i <= n-4; i += 4
+	SUB $4, R2, R3
+	JMP oneTest
+
+one:
+	ADD R4<<3, R6, R0
+	WORD $0xad400001 // ldp q1, q0, [x0, #0]
+	ADD R4<<3, R5, R0
+	WORD $0xad400803 // ldp q3, q2, [x0, #0]
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
+	WORD $0x4ee0d440 // fsub v0.2d, v2.2d, v0.2d
+	ADD R4<<3, R7, R0
+	WORD $0xad000001 // stp q1, q0, [x0, #0]
+	ADD $4, R4, R4
+
+oneTest:
+	CMP R3, R4
+	BLE one
+	// if i < n: the rest, masked
+	SUBS R4, R2, R2
+	BLE done
+	ADD R4<<3, R6, R1
+	TBZ $2, R2, less_1
+	WORD $0xad400021 // ldp q1, q0, [x1, #0]
+	JMP done_1
+
+less_1:
+	AND $2, R2, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	TBZ $0, R2, end_1
+	WORD $0xfd400001 // ldr d1, [x0, #0]
+
+end_1:
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	TBZ $1, R2, done_1
+	WORD $0x4ea11c20 // mov v0.16b, v1.16b
+	WORD $0x3dc00021 // ldr q1, [x1, #0]
+
+done_1:
+	ADD R4<<3, R5, R1
+	TBZ $2, R2, less_2
+	WORD $0xad400823 // ldp q3, q2, [x1, #0]
+	JMP done_2
+
+less_2:
+	AND $2, R2, R0
+	ADD R0<<3, R1, R0
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	TBZ $0, R2, end_2
+	WORD $0xfd400003 // ldr d3, [x0, #0]
+
+end_2:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	TBZ $1, R2, done_2
+	WORD $0x4ea31c62 // mov v2.16b, v3.16b
+	WORD $0x3dc00023 // ldr q3, [x1, #0]
+
+done_2:
+	WORD $0x6e68dc21 // fmul v1.2d, v1.2d, v8.2d
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x4ee1d461 // fsub v1.2d, v3.2d, v1.2d
+	WORD $0x4ee0d440 // fsub v0.2d, v2.2d, v0.2d
+	ADD R4<<3, R7, R1
+	TBZ $2, R2, less_3
+	WORD $0xad000021 // stp q1, q0, [x1, #0]
+	JMP done_3
+
+less_3:
+	TBZ $1, R2, part_3
+	WORD $0x3d800021 // str q1, [x1, #0]
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+
+part_3:
+	AND $2, R2, R0
+	ADD R0<<3, R1, R0
+	TBZ $0, R2, end_3
+	WORD $0xfd000001 // str d1, [x0, #0]
+
+end_3:
+
+done_3:
 
 done:
 	RET

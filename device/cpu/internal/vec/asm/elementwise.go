@@ -14,6 +14,7 @@ func elementwise() {
 	for _, m := range isas {
 		for _, e := range []*element{float32s, float64s} {
 			floats(m, e)
+			products(m, e)
 		}
 		integers(m)
 		booleans(m)
@@ -34,15 +35,44 @@ func prim(m *isa, name, text string, in []*element, out *element, body func() fu
 		return "loopKey{kernel.Prim" + name + ", device." + of.name + ", " + form + "}"
 	}
 	for _, form := range forms {
-		if form != "NoScalar" && (of == bools || !hasForm(in, form)) {
-			continue
+		if form == "NoScalar" || of != bools && hasForm(in, form) {
+			l.writeBoth(form, "streamLoops")
 		}
-		l.write(form)
-		if out != bools && m != neons {
-			stream := *l
-			stream.past, stream.table = true, "streamLoops"
-			stream.write(form)
+	}
+}
+
+// products writes the loops of a product that is added to something or taken from it, each rounded.
+func products(m *isa, e *element) {
+	mul := pair(e, VMULPS, VMULPD)
+	for _, op := range []struct {
+		name, text, isMinus string
+		instruction         func(...Op)
+	}{
+		{"addMul", "$z + $x*$y", "false", pair(e, VADDPS, VADDPD)},
+		{"subMul", "$z - $x*$y", "true", pair(e, VSUBPS, VSUBPD)},
+	} {
+		l := &loop{m: m, name: op.name + e.name, text: op.text, in: []*element{e, e, e}, out: e, table: "addMuls"}
+		l.body = func() func(in []value) value {
+			return func(in []value) value {
+				product, r := m.new(), m.new()
+				mul(in[1].v, in[0].v, product)
+				op.instruction(product, in[2].v, r)
+				return value{v: r}
+			}
 		}
+		l.key = func(form string) string { return "addMulKey{" + op.isMinus + ", device." + e.name + ", " + form + "}" }
+		l.writeBoth("NoScalar", "streamAddMuls")
+		l.writeBoth("SecondScalar", "streamAddMuls")
+	}
+}
+
+// writeBoth writes the loop and the one that writes past the caches, if there is one, which goes into the table streams.
+func (l *loop) writeBoth(form, streams string) {
+	l.write(form)
+	if l.out != bools && l.m != neons {
+		stream := *l
+		stream.past, stream.table = true, streams
+		stream.write(form)
 	}
 }
 

@@ -137,7 +137,7 @@ func (w *writer) at(p reg.Register, vector, size int) Mem {
 }
 
 // isCondition reports whether operand k is the condition of a choice between bools, a mask in spite of its width.
-func (w *writer) isCondition(k int) bool { return len(w.in) == 3 && k == 0 }
+func (w *writer) isCondition(k int) bool { return len(w.in) == 3 && k == 0 && w.in[0] == bools }
 
 // round writes the handling of some whole vectors from i on.
 func (w *writer) round(vectors int) {
