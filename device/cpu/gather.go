@@ -206,9 +206,11 @@ func (t *taking[T]) run(lo, hi int) {
 			out[i] = src[off+place]
 		}
 	case t.inner.isContiguous():
-		for i := lo; i < hi; i++ {
-			copy(t.out[i*t.width:][:t.width], t.src[t.off+t.places[i]:][:t.width])
+		for _, place := range t.places[lo:hi] {
+			_ = t.src[t.off+place:][:t.width] // it panics if the source is too small
 		}
+		out, src := unsafe.SliceData(t.out[lo*t.width:hi*t.width]), unsafe.SliceData(t.src[t.off:])
+		vec.TakeRows(unsafe.Pointer(out), unsafe.Pointer(src), t.places[lo:hi], t.width, int(unsafe.Sizeof(*out)))
 	default:
 		for i := lo; i < hi; i++ {
 			gather(t.out[i*t.width:][:t.width], t.src, t.off+t.places[i], &t.inner, 0)

@@ -9,9 +9,10 @@ import (
 
 // The loops in assembly.
 var (
-	streams single[func(dst, src unsafe.Pointer, n int)]
-	fills   single[func(dst unsafe.Pointer, word uint64, n int)]
-	ramps   table[device.DType, func(dst unsafe.Pointer, first int, start, step uint64, n int)]
+	streams  single[func(dst, src unsafe.Pointer, n int)]
+	fills    single[func(dst unsafe.Pointer, word uint64, n int)]
+	rowTakes single[func(dst, src unsafe.Pointer, places *int, n, size, bytes int)]
+	ramps    table[device.DType, func(dst unsafe.Pointer, first int, start, step uint64, n int)]
 )
 
 // shortest is how many bytes the loops in assembly that move bytes move, at least.
@@ -69,6 +70,25 @@ func Stream(dst, src unsafe.Pointer, n int) {
 		return
 	}
 	copy(slice[byte](dst, n), slice[byte](src, n))
+}
+
+// TakeRows copies a row for each of the places, one after the other to dst, which overlaps none of them. A row is width
+// elements of size bytes, and begins at src, a place's elements further. The rows that come next are on their way from
+// memory while one is copied.
+func TakeRows(dst, src unsafe.Pointer, places []int, width, size int) {
+	bytes := width * size
+	f := rowTakes.get()
+	if f == nil || bytes < shortest || bytes > uninterrupted {
+		for i, place := range places {
+			copy(slice[byte](unsafe.Add(dst, i*bytes), bytes), slice[byte](unsafe.Add(src, place*size), bytes))
+		}
+		return
+	}
+	for len(places) > 0 {
+		n := min(len(places), uninterrupted/bytes)
+		(*f)(dst, src, &places[0], n, size, bytes)
+		dst, places = unsafe.Add(dst, n*bytes), places[n:]
+	}
 }
 
 // Ramp sets the n numbers at dst, of type dt: number i becomes start + (first+i)*step, computed in that

@@ -83,6 +83,52 @@ func TestStream(t *testing.T) {
 	})
 }
 
+func TestTakeRows(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		rnd := newRand(t)
+		const rows = 40
+		for _, size := range []int{1, 4, 8} {
+			for width := 1; width*size <= 1500; width += 1 + width/8*rnd.IntN(3) {
+				for _, atEnd := range []bool{true, false} {
+					n := 1 + rnd.IntN(rows)
+					from, to := guarded(t, rows*width*size, atEnd), guarded(t, n*width*size, atEnd)
+					src, dst := slice[uint8](from, rows*width*size), slice[uint8](to, n*width*size)
+					for i := range src {
+						src[i] = uint8(rnd.Uint32())
+					}
+					first := rnd.IntN(rows) // places may be negative, where src is not the first row
+					places := make([]int, n)
+					for i := range places {
+						places[i] = (rnd.IntN(rows) - first) * width
+					}
+					TakeRows(to, unsafe.Pointer(&src[first*width*size]), places, width, size)
+					for i, v := range dst {
+						row, at := i/(width*size), i%(width*size)
+						if want := src[(first*width+places[row])*size+at]; v != want {
+							t.Fatalf("%d rows of %d elements of %d bytes: byte %d of row %d is %d, want %d", n, width, size, at, row, v, want)
+						}
+					}
+				}
+			}
+		}
+		// More than one call in assembly takes.
+		src, dst := make([]float64, 3*uninterrupted), make([]float64, 3*uninterrupted)
+		for i := range src {
+			src[i] = float64(i)
+		}
+		places := make([]int, len(src)/100)
+		for i := range places {
+			places[i] = (len(places) - 1 - i) * 100
+		}
+		TakeRows(unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), places, 100, 8)
+		for i, v := range dst[:100*len(places)] {
+			if want := float64(places[i/100] + i%100); v != want {
+				t.Fatalf("element %d is %v, want %v", i, v, want)
+			}
+		}
+	})
+}
+
 func TestRamp(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		rnd := newRand(t)

@@ -17,6 +17,11 @@ func streamAVX512(dst unsafe.Pointer, src unsafe.Pointer, n int)
 //go:noescape
 func fillAVX512(dst unsafe.Pointer, word uint64, n int)
 
+// takeRowsAVX512 copies n rows, one at least, of 64 bytes or more. Row i begins at src, places[i] times size bytes further.
+//
+//go:noescape
+func takeRowsAVX512(dst unsafe.Pointer, src unsafe.Pointer, places *int, n int, size int, bytes int)
+
 // triadAVX512 is dst[i] = 3*x[i] + y[i], rounded once, for i < n, a multiple of 64; dst is a multiple of 64. It measures bandwidth.
 //
 //go:noescape
@@ -47,6 +52,11 @@ func streamAVX2(dst unsafe.Pointer, src unsafe.Pointer, n int)
 //go:noescape
 func fillAVX2(dst unsafe.Pointer, word uint64, n int)
 
+// takeRowsAVX2 copies n rows, one at least, of 64 bytes or more. Row i begins at src, places[i] times size bytes further.
+//
+//go:noescape
+func takeRowsAVX2(dst unsafe.Pointer, src unsafe.Pointer, places *int, n int, size int, bytes int)
+
 // triadAVX2 is dst[i] = 3*x[i] + y[i], rounded once, for i < n, a multiple of 64; dst is a multiple of 64. It measures bandwidth.
 //
 //go:noescape
@@ -76,10 +86,12 @@ func cpuid(leaf uint32, sub uint32) (a uint32, b uint32, c uint32, d uint32)
 func init() {
 	streams.set(AVX512, 0, streamAVX512)
 	fills.set(AVX512, 0, fillAVX512)
+	rowTakes.set(AVX512, 0, takeRowsAVX512)
 	ramps.set(AVX512, device.Float32, rampFloat32AVX512)
 	ramps.set(AVX512, device.Float64, rampFloat64AVX512)
 	streams.set(AVX2, 0, streamAVX2)
 	fills.set(AVX2, 0, fillAVX2)
+	rowTakes.set(AVX2, 0, takeRowsAVX2)
 	ramps.set(AVX2, device.Float32, rampFloat32AVX2)
 	ramps.set(AVX2, device.Float64, rampFloat64AVX2)
 }

@@ -96,6 +96,82 @@ oneTest:
 	VZEROUPPER
 	RET
 
+// func takeRowsAVX512(dst *byte, src *byte, places *int, n int, size int, bytes int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·takeRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ places+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ size+32(FP), SI
+	MOVQ bytes+40(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ  (DX)(R8*8), R10
+	IMULQ SI, R10
+	ADDQ  CX, R10
+
+	// ahead is the row to ask for, the last one in the end
+	LEAQ -1(BX), R9
+	LEAQ 4(R8), R11
+	CMPQ R11, R9
+	JGE  found
+	MOVQ R11, R9
+
+found:
+	MOVQ  (DX)(R9*8), R11
+	IMULQ SI, R11
+	ADDQ  CX, R11
+	XORQ  R9, R9
+
+	// for ; at <= bytes-256; at += 256
+	LEAQ -256(DI), R12
+	JMP  manyTest
+
+many:
+	PREFETCHT0 (R11)(R9*1)
+	PREFETCHT0 64(R11)(R9*1)
+	PREFETCHT0 128(R11)(R9*1)
+	PREFETCHT0 192(R11)(R9*1)
+	VMOVUPS    (R10)(R9*1), Z0
+	VMOVUPS    64(R10)(R9*1), Z1
+	VMOVUPS    128(R10)(R9*1), Z2
+	VMOVUPS    192(R10)(R9*1), Z3
+	VMOVUPS    Z0, (AX)(R9*1)
+	VMOVUPS    Z1, 64(AX)(R9*1)
+	VMOVUPS    Z2, 128(AX)(R9*1)
+	VMOVUPS    Z3, 192(AX)(R9*1)
+	ADDQ       $0x00000100, R9
+
+manyTest:
+	CMPQ R9, R12
+	JLE  many
+
+	// for ; at <= bytes-64; at += 64
+	LEAQ -64(DI), R12
+	JMP  oneTest
+
+one:
+	PREFETCHT0 (R11)(R9*1)
+	VMOVUPS    (R10)(R9*1), Z0
+	VMOVUPS    Z0, (AX)(R9*1)
+	ADDQ       $0x00000040, R9
+
+oneTest:
+	CMPQ R9, R12
+	JLE  one
+
+	// the last bytes, which overlap with what is copied
+	VMOVUPS -64(R10)(DI*1), Z0
+	VMOVUPS Z0, -64(AX)(DI*1)
+	ADDQ    DI, AX
+	INCQ    R8
+	CMPQ    R8, BX
+	JLT     row
+	VZEROUPPER
+	RET
+
 // func triadAVX512(dst *float32, x *float32, y *float32, n int)
 // Requires: AVX, AVX512F
 TEXT ·triadAVX512(SB), NOSPLIT, $0-32
@@ -374,6 +450,80 @@ one:
 oneTest:
 	CMPQ AX, CX
 	JLE  one
+	VZEROUPPER
+	RET
+
+// func takeRowsAVX2(dst *byte, src *byte, places *int, n int, size int, bytes int)
+// Requires: AVX, MMX+
+TEXT ·takeRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ places+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ size+32(FP), SI
+	MOVQ bytes+40(FP), DI
+	XORQ R8, R8
+
+row:
+	MOVQ  (DX)(R8*8), R10
+	IMULQ SI, R10
+	ADDQ  CX, R10
+
+	// ahead is the row to ask for, the last one in the end
+	LEAQ -1(BX), R9
+	LEAQ 4(R8), R11
+	CMPQ R11, R9
+	JGE  found
+	MOVQ R11, R9
+
+found:
+	MOVQ  (DX)(R9*8), R11
+	IMULQ SI, R11
+	ADDQ  CX, R11
+	XORQ  R9, R9
+
+	// for ; at <= bytes-128; at += 128
+	LEAQ -128(DI), R12
+	JMP  manyTest
+
+many:
+	PREFETCHT0 (R11)(R9*1)
+	PREFETCHT0 64(R11)(R9*1)
+	VMOVUPS    (R10)(R9*1), Y0
+	VMOVUPS    32(R10)(R9*1), Y1
+	VMOVUPS    64(R10)(R9*1), Y2
+	VMOVUPS    96(R10)(R9*1), Y3
+	VMOVUPS    Y0, (AX)(R9*1)
+	VMOVUPS    Y1, 32(AX)(R9*1)
+	VMOVUPS    Y2, 64(AX)(R9*1)
+	VMOVUPS    Y3, 96(AX)(R9*1)
+	ADDQ       $0x00000080, R9
+
+manyTest:
+	CMPQ R9, R12
+	JLE  many
+
+	// for ; at <= bytes-32; at += 32
+	LEAQ -32(DI), R12
+	JMP  oneTest
+
+one:
+	PREFETCHT0 (R11)(R9*1)
+	VMOVUPS    (R10)(R9*1), Y0
+	VMOVUPS    Y0, (AX)(R9*1)
+	ADDQ       $0x00000020, R9
+
+oneTest:
+	CMPQ R9, R12
+	JLE  one
+
+	// the last bytes, which overlap with what is copied
+	VMOVUPS -32(R10)(DI*1), Y0
+	VMOVUPS Y0, -32(AX)(DI*1)
+	ADDQ    DI, AX
+	INCQ    R8
+	CMPQ    R8, BX
+	JLT     row
 	VZEROUPPER
 	RET
 

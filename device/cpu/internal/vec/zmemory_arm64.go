@@ -12,6 +12,11 @@ import "unsafe"
 //go:noescape
 func fillNEON(dst unsafe.Pointer, word uint64, n int)
 
+// takeRowsNEON copies n rows, one at least, of 64 bytes or more. Row i begins at src, places[i] times size bytes further.
+//
+//go:noescape
+func takeRowsNEON(dst unsafe.Pointer, src unsafe.Pointer, places *int, n int, size int, bytes int)
+
 // rampFloat32NEON is dst[i] = start + (first+i)*step, each operation rounded, for i < n. All first+i are below 1<<31.
 //
 //go:noescape
@@ -24,6 +29,7 @@ func rampFloat64NEON(dst unsafe.Pointer, first int, start uint64, step uint64, n
 
 func init() {
 	fills.set(NEON, 0, fillNEON)
+	rowTakes.set(NEON, 0, takeRowsNEON)
 	ramps.set(NEON, device.Float32, rampFloat32NEON)
 	ramps.set(NEON, device.Float64, rampFloat64NEON)
 }

@@ -40,6 +40,84 @@ oneTest:
 	BLE one
 	RET
 
+// func takeRowsNEON(dst *byte, src *byte, places *int, n int, size int, bytes int)
+TEXT ·takeRowsNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R9
+	MOVD src+8(FP), R8
+	MOVD places+16(FP), R7
+	MOVD n+24(FP), R6
+	MOVD size+32(FP), R5
+	MOVD bytes+40(FP), R4
+	MOVD $0, R3
+
+row:
+	ADD R3<<3, R7, R0
+	MOVD 0(R0), R0
+	MUL R5, R0, R0
+	ADD R8, R0, R11
+	// ahead is the row to ask for, the last one in the end
+	SUB $1, R6, R0
+	ADD $4, R3, R10
+	CMP R0, R10
+	BGE found
+	MOVD R10, R0
+
+found:
+	ADD R0<<3, R7, R0
+	MOVD 0(R0), R0
+	MUL R5, R0, R0
+	ADD R8, R0, R10
+	MOVD $0, R2
+	// for ; at <= bytes-128; at += 128
+	SUB $128, R4, R1
+	JMP manyTest
+
+many:
+	ADD R2<<0, R10, R0
+	PRFM 0(R0), PLDL1KEEP
+	PRFM 64(R0), PLDL1KEEP
+	ADD R2<<0, R11, R0
+	WORD $0xad401807 // ldp q7, q6, [x0, #0]
+	WORD $0xad411005 // ldp q5, q4, [x0, #32]
+	WORD $0xad420803 // ldp q3, q2, [x0, #64]
+	WORD $0xad430001 // ldp q1, q0, [x0, #96]
+	ADD R2<<0, R9, R0
+	WORD $0xad001807 // stp q7, q6, [x0, #0]
+	WORD $0xad011005 // stp q5, q4, [x0, #32]
+	WORD $0xad020803 // stp q3, q2, [x0, #64]
+	WORD $0xad030001 // stp q1, q0, [x0, #96]
+	ADD $128, R2, R2
+
+manyTest:
+	CMP R1, R2
+	BLE many
+	// for ; at <= bytes-32; at += 32
+	SUB $32, R4, R1
+	JMP oneTest
+
+one:
+	ADD R2<<0, R10, R0
+	PRFM 0(R0), PLDL1KEEP
+	ADD R2<<0, R11, R0
+	WORD $0xad400001 // ldp q1, q0, [x0, #0]
+	ADD R2<<0, R9, R0
+	WORD $0xad000001 // stp q1, q0, [x0, #0]
+	ADD $32, R2, R2
+
+oneTest:
+	CMP R1, R2
+	BLE one
+	// the last bytes, which overlap with what is copied
+	ADD R4<<0, R11, R0
+	WORD $0xad7f0001 // ldp q1, q0, [x0, #-32]
+	ADD R4<<0, R9, R0
+	WORD $0xad3f0001 // stp q1, q0, [x0, #-32]
+	ADD R4, R9, R9
+	ADD $1, R3, R3
+	CMP R6, R3
+	BLT row
+	RET
+
 // func rampFloat32NEON(dst *byte, first int, start uint64, step uint64, n int)
 TEXT ·rampFloat32NEON(SB), NOSPLIT, $0-40
 	MOVD $counting<>(SB), R2

@@ -14,6 +14,7 @@ func memory() {
 			stream(m)
 		}
 		fill(m)
+		takeRows(m)
 		if m != neons {
 			triad(m, false)
 			triad(m, true)
@@ -119,6 +120,71 @@ func fill(m *isa) {
 		CMPQ(dst, last)
 		JLE(LabelRef(label))
 	}
+	VZEROUPPER()
+	RET()
+}
+
+// rowsAhead is how many rows before its turn a row is asked for. Of 1, 2 and 4, 4 was the fastest for rows of 256 bytes
+// to 2 KiB from memory (AMD EPYC, Zen 3).
+const rowsAhead = 4
+
+// takeRows writes the copy of rows that lie anywhere.
+func takeRows(m *isa) {
+	name := "takeRows" + m.name
+	enter("rowTakes", m.name, "0", name)
+	TEXT(name, attr.NOSPLIT, "func(dst, src *byte, places *int, n, size, bytes int)")
+	Doc(name + " copies n rows, one at least, of 64 bytes or more. Row i begins at src, places[i] times size bytes further.")
+	Pragma("noescape")
+	dst, src, places := param("dst"), param("src"), param("places")
+	n, size, bytes := param("n"), param("size"), param("bytes")
+	row, next, from, ahead, at, last := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
+	find := func(row, place Register) {
+		MOVQ(Mem{Base: places, Index: row, Scale: 8}, place)
+		IMULQ(size, place)
+		ADDQ(src, place)
+	}
+	XORQ(row, row)
+	Label("row")
+	find(row, from)
+	Comment("ahead is the row to ask for, the last one in the end")
+	LEAQ(Mem{Base: n, Disp: -1}, next)
+	LEAQ(Mem{Base: row, Disp: rowsAhead}, ahead)
+	CMPQ(ahead, next)
+	JGE(LabelRef("found"))
+	MOVQ(ahead, next)
+	Label("found")
+	find(next, ahead)
+	XORQ(at, at)
+	for _, vectors := range []int{unroll, 1} {
+		label := map[int]string{unroll: "many", 1: "one"}[vectors]
+		Commentf("for ; at <= bytes-%d; at += %[1]d", vectors*m.bytes)
+		LEAQ(Mem{Base: bytes, Disp: -vectors * m.bytes}, last)
+		JMP(LabelRef(label + "Test"))
+		Label(label)
+		for line := 0; line < vectors*m.bytes; line += 64 {
+			PREFETCHT0(Mem{Base: ahead, Index: at, Scale: 1, Disp: line})
+		}
+		var v [unroll]vector
+		for k := range vectors {
+			v[k] = m.new()
+			VMOVUPS(Mem{Base: from, Index: at, Scale: 1, Disp: k * m.bytes}, v[k])
+		}
+		for k := range vectors {
+			VMOVUPS(v[k], Mem{Base: dst, Index: at, Scale: 1, Disp: k * m.bytes})
+		}
+		ADDQ(U32(uint32(vectors*m.bytes)), at)
+		Label(label + "Test")
+		CMPQ(at, last)
+		JLE(LabelRef(label))
+	}
+	Comment("the last bytes, which overlap with what is copied")
+	v := m.new()
+	VMOVUPS(Mem{Base: from, Index: bytes, Scale: 1, Disp: -m.bytes}, v)
+	VMOVUPS(v, Mem{Base: dst, Index: bytes, Scale: 1, Disp: -m.bytes})
+	ADDQ(bytes, dst)
+	INCQ(row)
+	CMPQ(row, n)
+	JLT(LabelRef("row"))
 	VZEROUPPER()
 	RET()
 }
