@@ -335,7 +335,7 @@ func (c *Call) Syncs(from token.Pos) bool {
 		return c.API.Kind == tensorapi.WaitAll
 	}
 	// A function of a user, or one that isn't known.
-	if c.Dynamic && !c.unknownStep() && !c.returnsTensors() || c.Summary().Blocks {
+	if c.Dynamic && !c.unknownStep() && !c.returnsTensors() && !c.asksContext() || c.Summary().Blocks {
 		return true
 	}
 	for _, e := range c.In.Package.Printed(c) {
@@ -349,6 +349,11 @@ func (c *Call) Syncs(from token.Pos) bool {
 		}
 	}
 	return false
+}
+
+// asksContext recognises methods of a context.Context, which wait for nobody.
+func (c *Call) asksContext() bool {
+	return c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "context"
 }
 
 // unknownStep reports whether c calls a function value that returns tensors. Such a function is a step
@@ -558,14 +563,14 @@ func isRace(pkg *Package, cur inspector.Cursor, f *Func) bool {
 			if other.Pos() <= cur.Node().Pos() && cur.Node().Pos() < other.End() {
 				other = b.Y
 			}
-			return f.isElapsed(other)
+			return f.IsElapsed(other)
 		}
 	}
 }
 
-// isElapsed reports whether an elapsed time occurs in e, or in what was assigned to a local variable in
+// IsElapsed reports whether an elapsed time occurs in e, or in what was assigned to a local variable in
 // e.
-func (f *Func) isElapsed(e ast.Expr) bool {
+func (f *Func) IsElapsed(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -26,6 +26,9 @@
 //	}
 //	fmt.Println(time.Since(start)) // how long it took to do
 //
+// It also reports how much work a loop has counted until a deadline, divided by the time that it had, or the other way
+// around, if nothing waits for the work: float64(n) / d.Seconds().
+//
 // Silent:
 //
 //   - elapsed times that are only compared, as deadlines are; a comparison with another elapsed

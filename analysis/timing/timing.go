@@ -9,6 +9,7 @@ import (
 	"github.com/asyncgen/asyncgen/analysis/blocking"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ast/inspector"
 )
 
 //go:embed doc.go
@@ -22,7 +23,7 @@ var rule = &lint.Rule{ID: "AT020", Package: "timing", Doc: doc, Fixes: true, InT
 func check(p *lint.Pass) {
 	for _, f := range p.Funcs {
 		for _, c := range clocks(f) {
-			if saysSo(c) {
+			if saysSo(f, c.Cur) {
 				continue
 			}
 			p.Report(lint.Warning, analysis.Diagnostic{
@@ -35,6 +36,18 @@ func check(p *lint.Pass) {
 					Message: "this may be unfinished",
 				}},
 				SuggestedFixes: wait(p, c),
+			})
+		}
+		for _, r := range rates(f) {
+			if saysSo(f, r.Cur) {
+				continue
+			}
+			n := r.Cur.Node().(ast.Expr)
+			p.Report(lint.Warning, analysis.Diagnostic{
+				Pos:     n.Pos(),
+				End:     n.End(),
+				Message: types.ExprString(n) + " counts work that was enqueued in time, finished or not; wait for it in the loop, or behind it, and read the clock then",
+				Related: []analysis.RelatedInformation{{Pos: r.Op.Pos(), End: r.Op.End(), Message: "this may be unfinished"}},
 			})
 		}
 		for _, c := range f.Calls {
@@ -93,11 +106,10 @@ func message(c clock) string {
 	return types.ExprString(c.Call) + " is" + work + "before reading the clock"
 }
 
-// saysSo reports whether the text around the clock says that the time of
-// enqueueing is meant.
-func saysSo(c clock) bool {
-	words := c.Fn.Outermost().Name
-	if stmt, ok := lint.Statement(c.Cur); ok {
+// saysSo reports whether the text around a clock or rate in f says that the time of enqueueing is meant.
+func saysSo(f *blocking.Func, cur inspector.Cursor) bool {
+	words := f.Outermost().Name
+	if stmt, ok := lint.Statement(cur); ok {
 		ast.Inspect(stmt.Node(), func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.Ident:
