@@ -42,3 +42,8 @@ func (Point) View(loss *tensor.Tensor) { all = append(all, loss) }
 
 // Error measures.
 func Error(pred, y *tensor.Tensor) float64 { return pred.Sub(y).Mean().Item() }
+
+// A Curve grows in each step.
+type Curve struct{}
+
+func (Curve) OnStep(loss *tensor.Tensor) { println(loss.Item()) }

@@ -333,3 +333,12 @@ func (t *Table[T]) Fill(xs []*tensor.Tensor) []T {
 	}
 	return t.rows
 }
+
+// A Follower is told of each step of Follow.
+type Follower interface{ OnStep(loss *tensor.Tensor) }
+
+func Follow(xs []*tensor.Tensor, f Follower) {
+	for _, x := range xs {
+		f.OnStep(x.Mean())
+	}
+}
