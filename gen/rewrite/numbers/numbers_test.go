@@ -195,6 +195,10 @@ var restated = []struct{ name, loop, becomes, stays string }{{
 	loop:  `n := x.Norm().Item(); if n > rate { w = x }`,
 	stays: `it uses w on one side only: if computing it has failed, w would be lost on the other, too`,
 }, {
+	name:  "spoiled by several, of which the first by name is told",
+	loop:  `h, g, f, e, d, c, b, a := x.Abs(), x.Neg(), x.Exp(), x.Sin(), x.Cos(), x.Tanh(), x.Square(), x.Sqrt(); n := x.Norm().Item(); if n > rate { w = h.Add(g).Add(f).Add(e).Add(d).Add(c).Add(b).Add(a) }`,
+	stays: `it uses a on one side only: if computing it has failed, w would be lost on the other, too`,
+}, {
 	name:    "not spoiled",
 	loop:    `n, k := x.Norm().Item(), w.Norm().Item(); if n > k { w = x }`,
 	becomes: `n, k := x.Norm().ItemF64(), w.Norm().ItemF64(); n.Item(); k.Item(); asyncrt.Either(n.Gt(k), func() { w = x }, nil, &w)`,
