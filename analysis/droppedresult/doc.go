@@ -16,6 +16,8 @@
 //
 //   - asyncrt.WaitAll and Try return a failure once, and nobody is told again. As deferred calls
 //     they tell nobody either. Nor does the error of WaitContext, which alone says whether it has waited.
+//     A function of the package that returns nothing but such an error, or the error of work that only it has, as a
+//     check of a model does, is like these, unless its name says that it warms up or the call is deferred.
 //   - What writes to files, such as files.Save, Checkpoints.SaveAsync and Close of a scalars.Writer, and Close of a
 //     wire.Job: the error is all that says that something is not there.
 //   - Such an error goes to the blank identifier in a function that returns an error itself, or to a variable that

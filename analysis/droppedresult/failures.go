@@ -18,7 +18,63 @@ func loses(c *blocking.Call, isTimed func(*blocking.Call) bool) bool {
 	if !hasError(c) || isAfterFailure(c) {
 		return false
 	}
-	return isBarrier(c) && !isTimed(c) && !returnsTensors(c.In) || isRecord(c) && !isHandled(c)
+	if isRecord(c) {
+		return !isHandled(c)
+	}
+	barrier, alone := isBarrier(c), false
+	if !barrier {
+		barrier, alone = passesOn(c, 0)
+	}
+	return barrier && !isTimed(c) && (alone || !returnsTensors(c.In))
+}
+
+// passesOn reports whether c calls a function of the package that returns nothing but the failure of what it waits for,
+// and has the only wait for what it computes itself, so that alone its error tells of that:
+//
+//	func (s *server) check() error { return s.net.Forward(s.zeros).Wait() }
+//
+// Depth bounds the functions that it calls for that.
+func passesOn(c *blocking.Call, depth int) (barrier, alone bool) {
+	_, runs := c.Value().Parent().Node().(*ast.DeferStmt)
+	if c.Target == nil || depth > 2 || runs || c.Target.Sig.Results().Len() != 1 || !hasError(c) || strings.Contains(strings.ToLower(c.Target.Name), "warm") {
+		return false, false
+	}
+	for _, d := range c.Target.Calls {
+		switch use := d.Value().Parent().Node().(type) {
+		case *ast.ExprStmt, *ast.DeferStmt, *ast.GoStmt:
+			continue
+		case *ast.AssignStmt:
+			if ignores(use) {
+				continue
+			}
+		}
+		if d.Away || !hasError(d) {
+			continue
+		}
+		more, own := passesOn(d, depth+1)
+		own = own || isOfOwn(d)
+		barrier, alone = barrier || more || own || isBarrier(d), alone || own
+	}
+	return barrier, alone
+}
+
+// isOfOwn reports whether c waits for the result of an operation or network that nobody else has.
+func isOfOwn(c *blocking.Call) bool {
+	if !c.IsFunc("Tensor.Wait") && !c.IsFunc("Tensor.WaitContext") {
+		return false
+	}
+	e := c.Operand(tensorapi.Recv)[0]
+	if v := c.In.Package.Local(e); v != nil {
+		uses := 0
+		for range c.In.Package.UsesOf(v, c.In) {
+			uses++
+		}
+		if uses > 1 {
+			return false
+		}
+	}
+	made := c.In.Package.Calls[syntax.AsCall(c.In.Package.OnlyValue(e))]
+	return made != nil && made.In == c.In && (made.API.Kind == tensorapi.Op || blocking.IsForward(made))
 }
 
 // isMeasuredCall is isMeasured for the function around c.
