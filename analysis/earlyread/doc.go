@@ -13,8 +13,8 @@
 // the loop, is what the rule about the wait itself recommends. So these findings are of severity
 // info: they are shown with -severity=info.
 //
-// Outside of loops it reports a read after which the function enqueues other work that doesn't need the
-// value, and waits for that, too. The device has nothing to do from the first read until the host has
+// Outside of loops it reports a read, or the Wait right before it, after which the function enqueues other work that
+// doesn't need the value, and waits for that, too. The device has nothing to do from the first read until the host has
 // enqueued the rest. Enqueue all of it, and read then. Such a finding is a warning if the work is a network,
 // gradients, a function with a loop, or several operations, or if the function is called in each iteration
 // of a loop that keeps the device busy; otherwise it is an info.

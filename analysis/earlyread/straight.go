@@ -52,6 +52,10 @@ func straightReadOf(f *blocking.Func, c *blocking.Call) (s straightRead, ok bool
 		w.Operand != nil && (!pkg.Fresh(w.Operand, f, f.WholeLoop()) || sites.WaitedBefore(pkg, c, w.Operand, f.WholeLoop())) {
 		return s, false
 	}
+	at := c
+	if wait := waitFor(f, c, w.Operand); wait != nil {
+		at = wait
+	}
 	known := valuesOf(pkg, c)
 	next := nextWait(f, c)
 	if known == nil || next == nil || isBetween(f, c, next, func(d *blocking.Call) bool {
@@ -60,7 +64,7 @@ func straightReadOf(f *blocking.Func, c *blocking.Call) (s straightRead, ok bool
 		pkg.MentionsAny(next.Expr, known) || decides(f, known, next) {
 		return s, false
 	}
-	s = straightRead{Call: c, Name: pkg.CallName(c, w), Next: next}
+	s = straightRead{Call: at, Name: pkg.CallName(at, w), Next: next}
 	ops := 0
 	for _, d := range f.Calls {
 		late := d == next || c.Expr.End() <= d.Expr.Pos() && d.Expr.Pos() < next.Expr.End()
@@ -76,6 +80,31 @@ func straightReadOf(f *blocking.Func, c *blocking.Call) (s straightRead, ok bool
 	}
 	s.Heavy = s.Heavy || ops > 2
 	return s, s.Work != nil && (s.Heavy || !isOneOfMany(f, c))
+}
+
+// waitFor returns the call of Wait for the tensor in the variable e right before c, which reads it; or nil.
+//
+//	if err := y.Wait(); err != nil {
+//		return err
+//	}
+//	v := y.Item()
+func waitFor(f *blocking.Func, c *blocking.Call, e ast.Expr) *blocking.Call {
+	var last *blocking.Call
+	for _, d := range f.Calls {
+		if !d.Away && d.Expr.End() <= c.Expr.Pos() && (d.Waits() || d.Enqueues()) && (last == nil || last.Expr.Pos() < d.Expr.Pos()) {
+			last = d
+		}
+	}
+	v := f.Package.Local(syntax.OrNil(e))
+	if last == nil || v == nil || !isWait(last) || f.Package.Local(last.Operand(tensorapi.Recv)[0]) != v {
+		return nil
+	}
+	return last
+}
+
+// isWait recognises Tensor.Wait.
+func isWait(c *blocking.Call) bool {
+	return c.API.Kind == tensorapi.Wait && c.API.Arg == tensorapi.Recv
 }
 
 // isOneOfMany reports whether c is one of three or more reads in a statement, for which AT007 says more.
@@ -130,7 +159,7 @@ func nextWait(f *blocking.Func, c *blocking.Call) *blocking.Call {
 		return nil
 	}
 	_, prints := next.Printer()
-	if _, ok := valueWait(next); !ok && !prints || f.Package.GuardOf(f, next.Expr.Pos(), sites.Innermost(f.Package, next)) != blocking.Always ||
+	if _, ok := valueWait(next); !ok && !prints && !isWait(next) || f.Package.GuardOf(f, next.Expr.Pos(), sites.Innermost(f.Package, next)) != blocking.Always ||
 		!fl.Dominates(fl.BlockAt(c.Expr.Pos()), fl.BlockAt(next.Expr.Pos())) {
 		return nil
 	}

@@ -195,3 +195,49 @@ func afterSometimes(net nn.Module, x *tensor.Tensor, strict bool) float64 {
 	v := sometimes(net, x, strict)
 	return v + net.Forward(x.AddScalar(1)).Sum().Item()
 }
+
+func checkedFirst(net nn.Module, x *tensor.Tensor) (float64, float64, error) {
+	a := net.Forward(x).Sum()
+	if err := a.Wait(); err != nil { // want `early read: a.Wait\(\) waits for the device before net.Forward`
+		return 0, 0, err
+	}
+	va := a.Item()
+	b := net.Forward(x.AddScalar(1)).Sum()
+	if err := b.Wait(); err != nil {
+		return 0, 0, err
+	}
+	return va, b.Item(), nil
+}
+
+func checkedBoth(net nn.Module, x *tensor.Tensor) (float64, float64, error) {
+	a, b := net.Forward(x).Sum(), net.Forward(x.AddScalar(1)).Sum()
+	if err := a.Wait(); err != nil {
+		return 0, 0, err
+	}
+	va := a.Item()
+	if err := b.Wait(); err != nil {
+		return 0, 0, err
+	}
+	return va, b.Item(), nil
+}
+
+func checkedAlone(net nn.Module, x *tensor.Tensor) (float64, error) {
+	a := net.Forward(x).Sum()
+	if err := a.Wait(); err != nil { // nothing is read of it
+		return 0, err
+	}
+	return net.Forward(x.AddScalar(1)).Sum().Item(), nil
+}
+
+func checkedForNext(net nn.Module, x *tensor.Tensor) (float64, error) {
+	a := net.Forward(x).Sum()
+	if err := a.Wait(); err != nil {
+		return 0, err
+	}
+	va := a.Item()
+	b := net.Forward(x.AddScalar(va)).Sum()
+	if err := b.Wait(); err != nil {
+		return 0, err
+	}
+	return b.Item(), nil
+}
