@@ -349,7 +349,7 @@ func CountsIn(pkg *blocking.Package, e ast.Expr, l *blocking.Loop, depth int) (c
 				return false, false
 			}
 			return all(e.Args...)
-		case tv.IsType(), tv.IsBuiltin():
+		case tv.IsType(), tv.IsBuiltin(), c != nil && c.API.Kind == tensorapi.Pure: // such as tensor.At(i)
 			return all(e.Args...)
 		}
 	}

@@ -108,3 +108,15 @@ func (s *schedule) sample(x *tensor.Tensor, f func(*tensor.Tensor, int) *tensor.
 	}
 	return x
 }
+
+func columnsByIndex(x *tensor.Tensor, order []int, find func(int) int) (all [][]float32) {
+	for j := range x.Dim(1) {
+		all = append(all, x.Index(tensor.All(), tensor.At(j)).Float32s())             // want `reads one part of x`
+		all = append(all, x.Index(tensor.Range(2*j, 2*j+2), tensor.At(0)).Float32s()) // want `reads one part of x`
+		all = append(all, x.Index(tensor.All(), tensor.At(find(j))).Float32s())       // who knows how many there are
+	}
+	for _, j := range order {
+		all = append(all, x.Index(tensor.All(), tensor.At(j)).Float32s()) // want `reads one part of x`
+	}
+	return all
+}
