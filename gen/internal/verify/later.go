@@ -118,10 +118,10 @@ func (r *run) writeAll(places []*place, vs []value) {
 
 // some runs those functions whose values happen to have arrived, and those for which there is no more room.
 func (l *later) some(r *run) {
-	for len(l.backlog) > r.when.window {
+	for len(l.backlog) > 0 && r.ask(question{asksRoom, nil, len(l.backlog)}) {
 		l.next(r)
 	}
-	for len(l.backlog) > 0 && r.when.random != nil && r.when.random.IntN(2) == 0 {
+	for len(l.backlog) > 0 && r.happens(2) {
 		l.next(r)
 	}
 }
@@ -136,13 +136,17 @@ func (l *later) tests() (n int) {
 	return n
 }
 
-// most is how many tests a loop may run ahead of: half as many as have been false, or, so that short loops do it,
-// nearly as many.
-func (l *later) most(ahead int) int {
-	if l.unlike {
-		return 0
+// isAhead reports whether the loop runs ahead of more tests than it may: half as many as have been false, or, so that
+// short loops do it, nearly as many.
+func (l *later) isAhead(r *run) bool {
+	n := l.tests()
+	switch {
+	case n == 0 || !l.unlike && n <= l.passed/2:
+		return false
+	case l.unlike || n > l.passed-1:
+		return true
 	}
-	return max(l.passed/2, min(l.passed-1, ahead))
+	return r.ask(question{asksAhead, nil, n})
 }
 
 func (l *later) all(r *run) {
@@ -309,7 +313,7 @@ func (f *frame) ofLater(l *later, method string, args []value, e *ast.CallExpr) 
 		if l.taken == nil {
 			l.queue(f.run, &entry{do: args[0], isTest: true, state: clone(args[1])})
 			l.some(f.run)
-			for l.tests() > l.most(f.when.ahead) {
+			for l.isAhead(f.run) {
 				l.next(f.run)
 			}
 		}
@@ -326,7 +330,7 @@ func (f *frame) ofLater(l *later, method string, args []value, e *ast.CallExpr) 
 	case "Iterate":
 		return l.iterate(f.run, args[0], state())
 	case "Alike", "Floats":
-		is := f.when.random == nil || f.when.random.IntN(4) > 0
+		is := !f.happens(4)
 		if method == "Alike" {
 			is = is && l.compared // in the first iteration there is nothing to compare with
 			l.compared = true
@@ -400,7 +404,7 @@ func (f *frame) rowFunction(v value, e *ast.CallExpr) *closure {
 	if !ok {
 		f.stop(e, "a function of rows that is not known")
 	}
-	if f.when.random != nil && f.when.random.IntN(2) == 0 {
+	if f.happens(2) {
 		copied := *c
 		copied.env = c.env.copied()
 		return &copied

@@ -271,7 +271,7 @@ func (f *frame) inRange(i, n *term) {
 	if x, ok := first(i).asInt(); i.op == "%:int" && i.args[1] == n && ok && x >= 0 {
 		return
 	}
-	if less := f.ts.binary(token.LSS, "int", i, n); okA && a >= 0 && f.choices.known[less] {
+	if less := f.ts.binary(token.LSS, "int", i, n); okA && a >= 0 && f.ask(question{asksKnown, less, 0}) {
 		return // the loop around it has just asked
 	}
 	f.mayFail(failsIndex, i, n)

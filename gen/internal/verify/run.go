@@ -43,6 +43,9 @@ type run struct {
 	held      map[*term]bool   // what memory holds that operations take for tensors
 	news      map[*term]int    // objects that got an address, by what they held then
 
+	told []bool // the answers to its next questions, if they are known
+	at   *story // of all runs that have got the same answers
+
 	panicking    *raise // the panic that deferred functions run for
 	laters       []*later
 	known        map[ast.Stmt]bool // what other runs have executed
@@ -108,38 +111,24 @@ func (r *run) decide(c *term) bool {
 	case c.op == "||:bool":
 		return r.decide(c.args[0]) || r.decide(c.args[1])
 	}
-	b, ok := r.choices.known[c]
-	if !ok {
-		r.choices.asked++
-		b = r.choices.random.IntN(100) < r.choices.percent
-		if r.choices.only > 0 {
-			b = r.choices.asked == r.choices.only
-		}
-		if strings.HasPrefix(c.op, "==:") && (c.args[0].op == "nil" || c.args[1].op == "nil") {
-			b = r.choices.random.IntN(100) < r.choices.nils
-			if c.args[0].op == "result" || c.args[1].op == "result" { // an error, mostly
-				b = r.choices.random.IntN(100) < 75
-			}
-		}
-		r.choices.known[c] = b
-	}
-	return b
+	return r.ask(question{asksCondition, c, 0})
 }
 
 // goesOn is decide for the condition of a loop that has had n iterations. isShort says that the condition only compares
 // numbers of the host: then a long loop ends early in both functions, as if a constant of the program were smaller.
 func (r *run) goesOn(c *term, n int, isShort bool) bool {
-	switch {
-	case c.c != nil:
-		if n >= r.choices.longest && !isShort {
+	if c.c != nil {
+		isLong := r.ask(question{asksLong, nil, n})
+		if isLong && !isShort {
 			panic(cut{})
 		}
-		return c.isTrue() && n < r.choices.longest
-	case n > r.choices.iterations+8:
+		return c.isTrue() && !isLong
+	}
+	if r.ask(question{asksEndless, nil, n}) {
 		panic(cut{})
 	}
-	if _, ok := r.choices.known[c]; !ok && c.op != "!" {
-		r.choices.known[c] = n < r.choices.iterations && r.choices.random.IntN(100) < r.choices.onwards
+	if c.op != "!" {
+		r.ask(question{asksOnwards, c, n})
 	}
 	return r.decide(c)
 }

@@ -106,7 +106,7 @@ const (
 // Same returns nil if generated does what original does, an error that wraps [Unknown] if that can't be said, and
 // otherwise how they differ.
 func (p *Program) Same(original, generated *Func) error {
-	c := &comparison{p, newTerms(), original, generated, make(map[ast.Stmt]bool), 0}
+	c := &comparison{p, newTerms(), original, generated, make(map[ast.Stmt]bool), 0, make(map[beginning]*story)}
 	compared, last := 0, uint64(0) // the last path that executed what no other did
 	for path := range uint64(mostPaths) {
 		isEnough := path >= leastPaths && (path > last+patience || c.isCovered()) || path >= fewestPaths && c.isLong()
@@ -135,13 +135,33 @@ type comparison struct {
 	original, generated *Func
 	covered             map[ast.Stmt]bool // that paths which were compared have executed
 	steps               int
+	stories             map[beginning]*story
+}
+
+// A beginning is what tells the runs of a comparison apart, but for the answers that they get.
+type beginning struct {
+	fn          *Func
+	aliases     bool
+	fails, also *term
 }
 
 func (c *comparison) isLong() bool { return c.steps > mostSteps }
 
-// run executes one of the functions.
+// run executes one of the functions, unless it has and knows how that ends.
 func (c *comparison) run(fn *Func, shared *choices, when schedule, fail ...*term) *outcome {
-	o := c.execute(c.ts, fn, shared, when, fail, c.covered)
+	from := beginning{fn: fn, aliases: shared.aliases}
+	if len(fail) > 0 {
+		from.fails, from.also = fail[0], fail[len(fail)-1]
+	}
+	begin := c.stories[from]
+	if begin == nil {
+		begin = new(story)
+		c.stories[from] = begin
+	}
+	o, told := begin.goOn(shared, when)
+	if o == nil {
+		o = c.execute(c.ts, from, shared, when, c.covered, begin, told)
+	}
 	c.steps += o.steps
 	return o
 }
@@ -347,13 +367,12 @@ type outcome struct {
 	isOpen    bool // a backlog is not closed
 }
 
-// execute runs fn. Nothing is known of its parameters. It notes which statements it covers, but for those in known.
-func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, fail []*term, known map[ast.Stmt]bool) (o *outcome) {
-	r := &run{p: p, ts: ts, choices: shared, when: when, same: make(map[string]value), memory: make(map[string]*term), cross: make(map[string]*term),
-		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), late: make(map[*term]bool), held: make(map[*term]bool), known: known, covered: make(map[ast.Stmt]bool)}
-	if len(fail) > 0 {
-		r.fails, r.also = fail[0], fail[len(fail)-1]
-	}
+// execute runs a function. Nothing is known of its parameters. It notes which statements it covers, but for those in
+// known, and adds the run to the story, of which it has been told the first answers.
+func (p *Program) execute(ts *terms, from beginning, shared *choices, when schedule, known map[ast.Stmt]bool, begin *story, told []bool) (o *outcome) {
+	fn := from.fn
+	r := &run{p: p, ts: ts, choices: shared, when: when, fails: from.fails, also: from.also, same: make(map[string]value), memory: make(map[string]*term), cross: make(map[string]*term),
+		epoch: ts.of("memory"), cells: ts.of("cells"), news: make(map[*term]int), random: make(map[*term]*term), asked: make(map[string]int), late: make(map[*term]bool), held: make(map[*term]bool), known: known, covered: make(map[ast.Stmt]bool), told: told, at: begin}
 	o = &outcome{}
 	defer func() {
 		switch p := recover().(type) {
@@ -370,6 +389,7 @@ func (p *Program) execute(ts *terms, fn *Func, shared *choices, when schedule, f
 		o.trace, o.memory, o.epoch, o.cells, o.random = r.trace, r.memory, r.epoch, r.cells, r.random
 		o.raised, o.late, o.covered, o.steps, o.hasFailed = r.raised, r.late, r.covered, r.steps, r.hasFailed
 		o.isOpen = slices.ContainsFunc(r.laters, func(l *later) bool { return !l.isClosed })
+		r.at.end = o
 	}()
 	c := &closure{typ: fn.Decl.Type, body: fn.Decl.Body, fn: fn, name: fn.Decl.Name.Name}
 	n := 0
