@@ -22,22 +22,21 @@ import (
 type cache struct {
 	folder string // "": there is no cache
 	key    string // identifies the device and its driver
+	isSlow bool   // binaries take long: when a program is first compiled, the cache only notes that it was
 }
 
-// pocl is a platform with a disk cache of its own. Asking it for a binary is slow: it compiles each
-// kernel once more, for any work group size, which takes as long as the first time.
+// pocl is a platform that takes long for a binary: it compiles each kernel once more, for any work
+// group size, which takes as long as the first time. It keeps on disk what it has compiled, but to
+// find that it runs the preprocessor on the source, which takes much longer than to take a binary.
 const pocl = "Portable Computing Language"
 
 // cacheFor returns the cache of programs compiled for f.
 func cacheFor(f *found) cache {
-	if f.platform == pocl {
-		return cache{}
-	}
 	folder, err := os.UserCacheDir()
 	if err != nil {
 		return cache{}
 	}
-	return cache{filepath.Join(folder, "asyncgen", "opencl"), strings.Join([]string{f.platform, f.name, f.version, f.driverVersion, f.options()}, "\n")}
+	return cache{filepath.Join(folder, "asyncgen", "opencl"), strings.Join([]string{f.platform, f.name, f.version, f.driverVersion, f.options()}, "\n"), f.platform == pocl}
 }
 
 // file returns the path of the program compiled from source, or "" without a cache.
@@ -132,6 +131,22 @@ func load(file string) []byte {
 		os.Chtimes(file, now, now)
 	}
 	return binary
+}
+
+// keep stores what binary returns for a program that was compiled.
+func (c *cache) keep(file string, binary func() ([]byte, error)) {
+	if file == "" {
+		return
+	}
+	if c.isSlow {
+		if noted, _ := read(file); noted == nil {
+			store(file, nil)
+			return
+		}
+	}
+	if b, err := binary(); err == nil {
+		store(file, b)
+	}
 }
 
 // store writes binary to file atomically, or not at all. Several processes may store the same file.

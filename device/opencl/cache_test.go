@@ -286,9 +286,46 @@ func TestCacheKey(t *testing.T) {
 	if len(files) != 12 {
 		t.Errorf("%d files, want 12", len(files))
 	}
-	base.platform = pocl
-	if c := cacheFor(&base); c.file("a") != "" {
-		t.Errorf("what PoCL keeps itself is kept in %s", c.file("a"))
+}
+
+// A compiler counts the programs that are made of sources and of binaries.
+type compiler struct{ sources, binaries int }
+
+func (c *compiler) Before(f cl.Fn) cl.Code {
+	switch f {
+	case cl.CreateProgramWithSource:
+		c.sources++
+	case cl.CreateProgramWithBinary:
+		c.binaries++
+	}
+	return cl.Success
+}
+
+func (c *compiler) After(cl.Fn, *[ffi.MaxArgs]uintptr, uintptr) {}
+
+// Where binaries take long, those programs are kept that were compiled twice.
+func TestSlowBinaries(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for times, want := range []compiler{{sources: 1}, {sources: 1}, {binaries: 1}, {binaries: 1}} {
+		f, driver := first(t), new(compiler)
+		d := *f.driver
+		d.Hook = driver
+		f.driver, f.platform = &d, pocl
+		b, err := open(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, out := alloc(t, b, 2), hostOf(0, 0)
+		mustDo(t, b, command(upload, 2, x, hostOf(3, 4)), command(double, 2, x, x), command(download, 2, out, x))
+		if got := device.Slice[int64](out, 0, 2); got[0] != 6 || got[1] != 8 {
+			t.Errorf("got %v", got)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if *driver != want {
+			t.Errorf("used %d times before: %+v, want %+v", times, *driver, want)
+		}
 	}
 }
 

@@ -15,8 +15,8 @@
 // Package device/kernel/clc prints the OpenCL C source of each command. The driver compiles a
 // source when it is first needed. Compiled programs are kept on disk, in the user's cache folder
 // ($XDG_CACHE_HOME/asyncgen). When a process is about to add its first program, it removes the
-// least recently used ones until at most 256 MiB are left. PoCL has a cache of its own
-// ($POCL_CACHE_DIR).
+// least recently used ones until at most 256 MiB are left. PoCL has a cache of its own as well
+// ($POCL_CACHE_DIR); of its programs those are kept that are compiled a second time.
 //
 // A device has several compute queues, and one queue for copies in each direction. Queues run
 // concurrently; a command waits for commands of other queues that use one of its buffers. Commands

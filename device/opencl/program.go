@@ -91,11 +91,7 @@ func (b *Backend) program(s *clc.Source, q queueIndex) (kernels, error) {
 	if err != nil {
 		return kernels{}, err
 	}
-	if file != "" {
-		if binary, err := b.driver.Binary(p); err == nil {
-			store(file, binary)
-		}
-	}
+	b.cache.keep(file, func() ([]byte, error) { return b.driver.Binary(p) })
 	return k, nil
 }
 
