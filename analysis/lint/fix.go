@@ -58,22 +58,6 @@ func (p *Pass) WaitBefore(pos token.Pos) ([]analysis.TextEdit, bool) {
 	return append(edits, analysis.TextEdit{Pos: pos, End: pos, NewText: []byte(text)}), true
 }
 
-// LinesBefore returns the edit that inserts lines before the statement at pos and
-// the comment above it.
-func (p *Pass) LinesBefore(pos token.Pos, lines []string) ([]analysis.TextEdit, bool) {
-	file := p.FileOf(pos)
-	if file == nil {
-		return nil, false
-	}
-	pos = p.lead(file, pos)
-	indent, alone := p.Indentation(pos)
-	if !alone {
-		return nil, false
-	}
-	text := strings.Join(lines, "\n"+indent) + "\n" + indent
-	return []analysis.TextEdit{{Pos: pos, End: pos, NewText: []byte(text)}}, true
-}
-
 // WaitAfter is WaitBefore for the lines after a statement.
 func (p *Pass) WaitAfter(stmt ast.Stmt) ([]analysis.TextEdit, bool) {
 	file := p.FileOf(stmt.Pos())

@@ -30,13 +30,8 @@ func Lifts(ds []*plan.Deferral) []*plan.Lift {
 }
 
 // LiteralsOf returns the function literals of the planned function whose variants it calls.
-func LiteralsOf(d *plan.Deferral) []*plan.Lift { return literals(regions(d)) }
-
-// LiteralsIn returns the function literals of l whose variants it calls.
-func LiteralsIn(l *plan.Lift) []*plan.Lift { return literals([]*plan.Region{l.Region}) }
-
-func literals(regions []*plan.Region) []*plan.Lift {
-	return reached(regions, func(l *plan.Lift) bool { return l.Closure != nil })
+func LiteralsOf(d *plan.Deferral) []*plan.Lift {
+	return reached(regions(d), func(l *plan.Lift) bool { return l.Closure != nil })
 }
 
 // reached returns the functions among those of interest whose variants are called in regions, or by one of them.

@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/graph"
 	"gonum.org/v1/gonum/graph/simple"
-	"gonum.org/v1/gonum/graph/topo"
 )
 
 // A Unit is a part of a loop that is moved as a whole: a simple statement,
@@ -143,17 +142,6 @@ func NewGraph(units []*Unit, follows func(u, v *Unit, all *Effects) (Conflict, b
 		}
 	}
 	return d
-}
-
-// Recurrent reports whether u depends on itself through other units: its
-// values come back to it in later iterations.
-func (d *Graph) Recurrent(u *Unit) bool {
-	for _, component := range topo.TarjanSCC(d.g) {
-		if len(component) > 1 && slices.ContainsFunc(component, func(n graph.Node) bool { return n.ID() == u.index }) {
-			return true
-		}
-	}
-	return false
 }
 
 // A Step is one edge of the way from a seed to a unit.

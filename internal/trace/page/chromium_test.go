@@ -2,7 +2,6 @@ package page
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -218,19 +217,6 @@ func (b *browser) key(key string) {
 	b.call("Input.dispatchKeyEvent", fmt.Sprintf(`{"type":"keyDown","key":%q%s}`, key, text))
 	b.call("Input.dispatchKeyEvent", fmt.Sprintf(`{"type":"keyUp","key":%q}`, key))
 	b.frame()
-}
-
-// screenshot writes a picture.
-func (b *browser) screenshot(file string) {
-	var shot struct{ Data string }
-	b.into(&shot, "Page.captureScreenshot", `{"format":"png"}`)
-	data, err := base64.StdEncoding.DecodeString(shot.Data)
-	if err == nil {
-		err = os.WriteFile(file, data, 0o666)
-	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
 }
 
 // quiet fails the test if the page has written to the console.
