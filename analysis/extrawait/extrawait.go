@@ -198,7 +198,7 @@ func barrierOf(p *lint.Pass, c *blocking.Call) *barrier {
 	if w.Via != nil {
 		b.Chain = w.Via.Chain
 	}
-	if (b.Trains && !sites.LooksAtError(c) || w.Via != nil) && waitsAfter(p, c, w.Operand, l) {
+	if (b.Trains && !looksAtError(c) || w.Via != nil) && waitsAfter(p, c, w.Operand, l) {
 		return nil // that is the finding
 	}
 	return b
@@ -218,6 +218,20 @@ func isPassedOn(pkg *blocking.Package, c *blocking.Call, e ast.Expr, l *blocking
 		}
 	}
 	return false
+}
+
+// looksAtError reports whether the program does something with the error that c returns.
+func looksAtError(c *blocking.Call) bool {
+	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
+	return ok && !dropsError(assign)
+}
+
+// dropsError reports whether n assigns to the blank identifier alone.
+func dropsError(n *ast.AssignStmt) bool {
+	return !slices.ContainsFunc(n.Lhs, func(e ast.Expr) bool {
+		id, ok := e.(*ast.Ident)
+		return !ok || id.Name != "_"
+	})
 }
 
 // waitedList returns the slice over which a loop ranges that does nothing but wait for each tensor of it by c, leave if

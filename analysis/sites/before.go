@@ -49,22 +49,13 @@ func WaitedBefore(pkg *blocking.Package, c *blocking.Call, operand ast.Expr, l *
 }
 
 // isSilentWait reports whether d only waits and is no finding, like a wait in a loop that trains, which
-// may be there to bound the queue. A read after it is the finding then. It is not where the program wants the error.
+// may be there to bound the queue. A read after it is the finding then.
 func isSilentWait(pkg *blocking.Package, d *blocking.Call) bool {
 	if d.API.Kind != tensorapi.Wait && d.API.Kind != tensorapi.WaitAll {
 		return false
 	}
 	l, _ := Serialised(pkg, d)
-	return l == nil || pkg.Any(l, (*blocking.Call).Mutates) && !LooksAtError(d)
-}
-
-// LooksAtError reports whether the program does something with the error that c returns.
-func LooksAtError(c *blocking.Call) bool {
-	assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-	return ok && slices.ContainsFunc(assign.Lhs, func(e ast.Expr) bool {
-		id, ok := e.(*ast.Ident)
-		return !ok || id.Name != "_"
-	})
+	return l == nil || pkg.Any(l, (*blocking.Call).Mutates)
 }
 
 // waitsFor returns the place from which on the tensor in v is the one that d waits for, in whatever way, in an
