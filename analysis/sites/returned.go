@@ -143,27 +143,33 @@ func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
 	}) {
 		return false
 	}
-	made, looped := false, false
-	for use := range pkg.UsesOf(v, c.In) {
+	made, looped, ok := mapsList(pkg, v, c.In, 0)
+	return ok && made && looped
+}
+
+// mapsList reports whether all that f does with the list v is to go through it with arithmetic, by itself or in functions
+// of the package, and to make tensors of it; and which of these it does. Depth bounds the functions.
+func mapsList(pkg *blocking.Package, v *types.Var, f *blocking.Func, depth int) (made, looped, ok bool) {
+	for use := range pkg.UsesOf(v, f) {
 		if syntax.IsTarget(use) {
 			continue
 		}
 		switch n := use.Parent().Node().(type) {
 		case *ast.RangeStmt:
 			if !onlyComputes(pkg, n.Body, v) {
-				return false
+				return made, looped, false
 			}
 			looped = true
 		case *ast.IndexExpr:
 			if n.X == use.Node() && isChangedAlone(pkg, use, v) {
 				looped = true
 			} else if n.X != use.Node() || !isKeyIn(pkg, use, n.Index, v) {
-				return false
+				return made, looped, false
 			}
 		case *ast.CallExpr:
 			switch {
 			case syntax.IsBuiltin(pkg.Info, n, "len"):
-			case isSort(pkg, n):
+			case isSort(pkg, n), isMappedBy(pkg, n, nodeOf(use), depth):
 				looped = true
 			case isHost(pkg, n):
 				up := use.Parent().Parent()
@@ -171,13 +177,27 @@ func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
 				d := pkg.Calls[syntax.AsCall(nodeOf(up))]
 				made = made || returned || d != nil && setsParam(d)
 			default:
-				return false
+				return made, looped, false
 			}
 		default:
-			return false
+			return made, looped, false
 		}
 	}
-	return made && looped
+	return made, looped, true
+}
+
+// isMappedBy reports whether the call is of a function of the package that returns nothing, and goes through the list e,
+// an argument, with arithmetic. That is all that it does with the list.
+//
+//	scale(v, 1-rate)
+func isMappedBy(pkg *blocking.Package, call *ast.CallExpr, e ast.Expr, depth int) bool {
+	c := pkg.Calls[call]
+	i := slices.Index(call.Args, e)
+	if c == nil || c.Target == nil || depth > 2 || i < 0 || call.Ellipsis.IsValid() || c.Target.Sig.Variadic() || c.Target.Sig.Results().Len() > 0 {
+		return false
+	}
+	made, looped, ok := mapsList(pkg, c.Target.Sig.Params().At(i), c.Target, depth+1)
+	return ok && looped && !made
 }
 
 // isKeyIn reports whether index is the key of a loop around the use that ranges over v.
