@@ -173,6 +173,9 @@ func mapsList(pkg *blocking.Package, v *types.Var, f *blocking.Func, depth int) 
 				looped = true
 			case isHost(pkg, n):
 				up := use.Parent().Parent()
+				for isConverted(pkg, up) {
+					up = up.Parent().Parent()
+				}
 				_, returned := up.Node().(*ast.ReturnStmt)
 				d := pkg.Calls[syntax.AsCall(nodeOf(up))]
 				made = made || returned || d != nil && setsParam(d)
@@ -184,6 +187,13 @@ func mapsList(pkg *blocking.Package, v *types.Var, f *blocking.Func, depth int) 
 		}
 	}
 	return made, looped, true
+}
+
+// isConverted reports whether cur is what selects a method that only gives a tensor another form: t.As(x.DType()).
+func isConverted(pkg *blocking.Package, cur inspector.Cursor) bool {
+	_, ok := cur.Node().(*ast.SelectorExpr)
+	c := pkg.Calls[syntax.AsCall(nodeOf(cur.Parent()))]
+	return ok && c != nil && c.Expr.Fun == cur.Node() && c.Lib == tensorapi.Ours() && (c.API.Kind == tensorapi.View || c.Callee.Name() == "As" || c.Callee.Name() == "To")
 }
 
 // isMappedBy reports whether the call is of a function of the package that returns nothing, and goes through the list e,

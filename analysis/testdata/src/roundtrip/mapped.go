@@ -47,3 +47,21 @@ func askedEach(x *tensor.Tensor, ask func(float32) float32) *tensor.Tensor {
 	}
 	return tensor.From(v)
 }
+
+// The result gets another form.
+func roundedAs(x *tensor.Tensor) *tensor.Tensor {
+	v := x.Float32s() // want `round trip`
+	for i := range v {
+		v[i] = float32(math.Round(float64(v[i])))
+	}
+	return tensor.From(v).As(tensor.Int64).Reshape(x.Shape()...)
+}
+
+// It is looked at.
+func roundedAndRead(x *tensor.Tensor) (*tensor.Tensor, float64) {
+	v := x.Float32s()
+	for i := range v {
+		v[i] = float32(math.Round(float64(v[i])))
+	}
+	return x, tensor.From(v).Sum().Item()
+}
