@@ -147,8 +147,8 @@ func isMapped(pkg *blocking.Package, c *blocking.Call) bool {
 	return ok && made && looped
 }
 
-// mapsList reports whether all that f does with the list v is to go through it with arithmetic, by itself or in functions
-// of the package, and to make tensors of it; and which of these it does. Depth bounds the functions.
+// mapsList reports whether all that f does with the list v is to go through it with arithmetic, by itself or in
+// functions of the package, and to make tensors of it; and which of these it does. Depth bounds the functions.
 func mapsList(pkg *blocking.Package, v *types.Var, f *blocking.Func, depth int) (made, looped, ok bool) {
 	for use := range pkg.UsesOf(v, f) {
 		if syntax.IsTarget(use) {
@@ -196,8 +196,8 @@ func isConverted(pkg *blocking.Package, cur inspector.Cursor) bool {
 	return ok && c != nil && c.Expr.Fun == cur.Node() && c.Lib == tensorapi.Ours() && (c.API.Kind == tensorapi.View || c.Callee.Name() == "As" || c.Callee.Name() == "To")
 }
 
-// isMappedBy reports whether the call is of a function of the package that returns nothing, and goes through the list e,
-// an argument, with arithmetic. That is all that it does with the list.
+// isMappedBy reports whether the call is of a function of the package that returns nothing, and goes through the list
+// e, an argument, with arithmetic. That is all that it does with the list.
 //
 //	scale(v, 1-rate)
 func isMappedBy(pkg *blocking.Package, call *ast.CallExpr, e ast.Expr, depth int) bool {
