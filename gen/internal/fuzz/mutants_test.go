@@ -113,7 +113,7 @@ var mutants = []mutant{
 	{name: "append leaves elements alone", by: "appends", file: calls,
 		old: "\t\tif l, ok := w.elementsOf(call.Args[0]); ok {\n\t\t\tw.touch(l, call.Args[0], w.e.write, \"changes what is behind\")\n\t\t}\n\t\tif call.Ellipsis.IsValid() {", new: "\t\tif call.Ellipsis.IsValid() {"},
 	{name: "a variable is not reached through its address", by: "pointers", file: walks,
-		old: "\t\t\trecord(Loc{Kind: Deref, Type: w.f.Analysis.types.of(v.Type())}, c)\n", new: "\t\t\t_ = c\n"},
+		old: "\t\t\trecord(w.memoryOf(v, e), c)\n", new: "\t\t\t_ = c\n"},
 	{name: "increments read nothing and write nothing", by: "counts", file: walks,
 		old: "\t\tw.update(s.X)\n", new: ""},
 	{name: "calls of closures do nothing", by: "calls", file: calls,

@@ -430,9 +430,19 @@ func (w *walker) touch(l Loc, e ast.Expr, record func(Loc, Cause), verb string) 
 	record(l, c)
 	if v, ok := l.Obj.(*types.Var); ok && l.Kind == Var {
 		if !w.f.isInner(v) || w.f.facts[v] != nil && w.f.facts[v].address {
-			record(Loc{Kind: Deref, Type: w.f.Analysis.types.of(v.Type())}, c)
+			record(w.memoryOf(v, e), c)
 		}
 	}
+}
+
+// memoryOf is the memory that pointers to v lead to, or that of the field e of it.
+func (w *walker) memoryOf(v *types.Var, e ast.Expr) Loc {
+	if sel, ok := ast.Unparen(e).(*ast.SelectorExpr); ok {
+		if s := w.f.Info.Selections[sel]; s != nil && s.Kind() == types.FieldVal {
+			return FieldLoc(s)
+		}
+	}
+	return Loc{Kind: Deref, Type: w.f.Analysis.types.of(v.Type())}
 }
 
 // sub walks the parts of a place that are evaluated to find it.
