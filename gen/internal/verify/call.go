@@ -296,8 +296,8 @@ func (f *frame) handed(recv value, args []value, e *ast.CallExpr) []*term {
 			f.free(a)
 		case native, *later, *bound:
 			f.stop(e, "hands a function to one of which nothing is known")
-		case *list: // it may change it
-			a.mem.isShared = true
+		case *list, *array, *record: // it may change what is behind them
+			f.kept(a)
 		}
 	}
 	return f.termsOfArgs(recv, args)

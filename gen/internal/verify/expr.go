@@ -247,7 +247,7 @@ func (f *frame) compositeOf(e *ast.CompositeLit, t types.Type) value {
 				el = kv.Value
 			}
 			v := f.expr(el)
-			if _, ok := u.(*types.Slice); ok && isMore(v) {
+			if isMore(v) {
 				if parts == nil {
 					parts = make(map[int]value)
 				}
@@ -257,11 +257,11 @@ func (f *frame) compositeOf(e *ast.CompositeLit, t types.Type) value {
 			}
 			elems = append(elems, f.term(v))
 		}
-		content := f.ts.of("list", elems...)
+		m := &memory{content: f.ts.of("list", elems...), parts: parts, room: len(elems)}
 		if _, ok := u.(*types.Array); ok {
-			return content
+			return f.arrayOf(m)
 		}
-		return &list{mem: &memory{content: content, parts: parts, room: len(elems)}, len: f.ts.int(len(elems))}
+		return &list{mem: m, len: f.ts.int(len(elems))}
 	case *types.Map:
 		content := f.ts.of("empty")
 		for _, el := range e.Elts {

@@ -73,8 +73,7 @@ func (f *frame) rangeLoop(s *ast.RangeStmt, label string) way {
 	case *types.Slice:
 		return f.iterate(s, label, f.lenOf(x, t), func(i *term) value { return f.element(x, i, u.Elem()) })
 	case *types.Array:
-		x := f.term(x)
-		return f.iterate(s, label, f.ts.int(int(u.Len())), func(i *term) value { return f.ts.sel(x, f.ts.at(i)) })
+		return f.iterate(s, label, f.ts.int(int(u.Len())), func(i *term) value { return f.elementOf(x, i) })
 	case *types.Map:
 		m := f.mapOf(x, u)
 		return f.iterate(s, label, f.ts.of("len", m), func(i *term) value { return f.ts.of("entry", m, i) })

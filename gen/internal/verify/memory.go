@@ -174,10 +174,19 @@ func (r *run) own(m *memory) {
 
 // kept is termOf for what goes on to lead to the memory of v.
 func (r *run) kept(v value) *term {
-	if l, ok := v.(*list); ok {
-		l.mem.isShared = true
-		for _, part := range l.mem.parts {
+	switch v := v.(type) {
+	case *list:
+		v.mem.isShared = true
+		for _, part := range v.mem.parts {
 			r.kept(part)
+		}
+	case *array:
+		for _, part := range v.mem.parts {
+			r.kept(part)
+		}
+	case *record:
+		for _, field := range v.fields {
+			r.kept(field)
 		}
 	}
 	return r.termOf(v)

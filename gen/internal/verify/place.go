@@ -55,7 +55,7 @@ func (f *frame) read(p *place) value {
 		}
 		return f.ts.sel(p.list.mem.content, f.ts.at(p.index))
 	case p.array != nil:
-		return f.ts.sel(f.term(f.read(p.array)), f.ts.at(p.index))
+		return f.elementOf(f.read(p.array), p.index)
 	case p.whole != nil:
 		return f.run.field(f.read(p.whole), p.whole.typ, p.part)
 	case p.field != nil:
@@ -76,7 +76,7 @@ func (f *frame) write(p *place, v value) {
 		f.own(p.list.mem)
 		p.list.mem.put(f.run, p.index, v)
 	case p.array != nil:
-		f.write(p.array, f.ts.store(f.term(f.read(p.array)), f.ts.at(p.index), f.term(v)))
+		f.write(p.array, f.withElement(f.read(p.array), p.index, v))
 	case p.whole != nil:
 		f.write(p.whole, f.withPart(f.read(p.whole), p.whole.typ, []int{p.part}, v))
 	case p.field != nil:

@@ -297,6 +297,8 @@ func (r *run) termOf(v value) *term {
 			return r.ts.of("slice", v.mem.whole(r), v.len, v.from)
 		}
 		return r.ts.of("slice", v.mem.whole(r), v.len)
+	case *array:
+		return v.mem.whole(r)
 	case *ref:
 		return r.address(v)
 	case tuple:

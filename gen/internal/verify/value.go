@@ -58,6 +58,42 @@ type memory struct {
 	isShared bool          // a term leads to it: it must not change any more
 }
 
+// An array is one of which elements are more than terms. A copy of it has the same memory, which does not change.
+type array struct{ mem *memory }
+
+// elementOf returns an element of an array.
+func (r *run) elementOf(v value, index *term) value {
+	a, ok := v.(*array)
+	i, known := index.asInt()
+	switch {
+	case !ok || !known:
+		return r.ts.sel(r.termOf(v), r.ts.at(index))
+	case a.mem.parts[i] != nil:
+		return a.mem.parts[i]
+	}
+	return r.ts.sel(a.mem.content, r.ts.at(index))
+}
+
+// withElement returns an array with another value for an element.
+func (r *run) withElement(v value, index *term, element value) value {
+	m := &memory{}
+	if a, ok := v.(*array); ok {
+		m.content, m.parts = a.mem.content, maps.Clone(a.mem.parts)
+	} else {
+		m.content = r.termOf(v)
+	}
+	m.put(r, index, element)
+	return r.arrayOf(m)
+}
+
+// arrayOf returns the array with the elements of m.
+func (r *run) arrayOf(m *memory) value {
+	if len(m.parts) == 0 {
+		return m.content
+	}
+	return &array{m}
+}
+
 // A closure is a function literal with the variables around it, or a function with a body.
 type closure struct {
 	typ  *ast.FuncType
@@ -133,7 +169,7 @@ func isMore(v value) bool {
 	switch v := v.(type) {
 	case *list:
 		return !v.isMap
-	case *ref, *closure, native:
+	case *ref, *closure, native, *array:
 		return true
 	case *record:
 		return slices.ContainsFunc(v.fields, isMore)

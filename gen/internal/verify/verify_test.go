@@ -103,6 +103,25 @@ var pairs = []struct {
 		later.Flush(); fmt.Fprintln(out, all); return w, total`,
 	},
 }, {
+	name: "arrays in a list, with pointers to what changes later",
+	original: `var all [][2]*row; var last [2]*row
+		for i, x := range xs { s := [2]*row{{}, {n: i}}; s[1].sum += x.Sum().Item(); all = append(all, s); last[0] = s[1]; all[0][0].n = i }
+		for _, s := range last { fmt.Fprintln(out, s == nil) }; fmt.Fprintln(out, all, last); return w, total`,
+	right: []string{`var all [][2]*row; var last [2]*row; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { s := [2]*row{{}, {n: i}}; at := later.Read(x.Sum()); later.Do(func() { s[1].sum += at.Item() }); all = append(all, s); last[0] = s[1]; all[0][0].n = i }
+		later.Flush(); for _, s := range last { fmt.Fprintln(out, s == nil) }; fmt.Fprintln(out, all, last); return w, total`},
+	wrong: map[string]string{
+		"another element": `var all [][2]*row; var last [2]*row; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { s := [2]*row{{}, {n: i}}; at := later.Read(x.Sum()); later.Do(func() { s[0].sum += at.Item() }); all = append(all, s); last[0] = s[1]; all[0][0].n = i }
+		later.Flush(); for _, s := range last { fmt.Fprintln(out, s == nil) }; fmt.Fprintln(out, all, last); return w, total`,
+		"a copy is changed": `var all [][2]*row; var last [2]*row; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { s := [2]*row{{}, {n: i}}; at := later.Read(x.Sum()); later.Do(func() { s[1].sum += at.Item() }); all = append(all, s); c := last; c[0] = s[1]; all[0][0].n = i }
+		later.Flush(); for _, s := range last { fmt.Fprintln(out, s == nil) }; fmt.Fprintln(out, all, last); return w, total`,
+		"the array is changed that was copied": `var all [][2]*row; var last [2]*row; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for i, x := range xs { s := [2]*row{{}, {n: i}}; at := later.Read(x.Sum()); all = append(all, s); s[0] = s[1]; later.Do(func() { s[1].sum += at.Item() }); last[0] = s[1]; all[0][1].n = i }
+		later.Flush(); for _, s := range last { fmt.Fprintln(out, s == nil) }; fmt.Fprintln(out, all, last); return w, total`,
+	},
+}, {
 	name:     "variables of type switches",
 	original: `var v any = tol; switch n := v.(type) { case float64: total += n; case int: total -= 1 }; return w, total`,
 	right:    []string{`var v any = tol; switch m := v.(type) { case float64: total = total + m; case int: total -= 1 }; return w, total`},
