@@ -743,7 +743,8 @@ gain. That holds for a select statement with a default as well: the goroutine at
 at what the loop has done. To be told to stop, ask a context (ctx.Err(), or select with ctx.Done() and a default) or an
 atomic variable: nobody learns of that. What is sent on a channel from which others only receive can be sent later, if
 the directive says that it is output: //asyncgen:kernel output=losses. A loop that takes its work from a channel or an
-input waits for that anyway, and stays as it is.`,
+input waits for that anyway, and stays as it is. So does one that recovers in each iteration; to go on after a tensor has
+failed, ask it: if err := t.Wait(); err != nil.`,
 		`
 func F(xs []*tensor.Tensor) (total float64) {
 	for _, x := range xs {

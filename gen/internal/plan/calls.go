@@ -470,15 +470,16 @@ func (w *walker) builtin(name string, call *ast.CallExpr) {
 	case "print", "println":
 		w.exprs(call.Args)
 		w.e.write(Loc{Kind: World}, cause(call, "prints"))
-	case "close", "recover":
+	case "close":
 		w.exprs(call.Args)
-		if name == "close" {
-			if d, ok := w.f.ofParam(call.Args[0]); ok && d.Output {
-				w.e.addCall(declared(d, call.Pos()), call.Pos(), name)
-				return
-			}
+		if d, ok := w.f.ofParam(call.Args[0]); ok && d.Output {
+			w.e.addCall(declared(d, call.Pos()), call.Pos(), name)
+			return
 		}
-		note(&w.e.Barrier, cause(call, "calls %s", name).as(Blocks))
+		note(&w.e.Barrier, cause(call, "calls close").as(Blocks))
+	case "recover":
+		hint := "ask the tensor itself whether it failed, with Wait, which returns the error"
+		note(&w.e.Barrier, cause(call, "calls recover").as(Blocks).with(hint))
 	default: // make, new, panic, min, max, complex, real, imag and the like
 		w.exprs(call.Args)
 	}
