@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -20,6 +21,8 @@ var seed = flag.Uint64("seed", 1, "seed of the randomised tests")
 
 func TestMain(m *testing.M) {
 	devicetest.QuickSim()
+	// Kernels and names of tests live as long as the tests do. Where memory is scarce, the library collects by itself.
+	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 
