@@ -140,18 +140,22 @@ func TestCommit(t *testing.T) {
 	dir := gentest.NewModule(t)
 	source, out := filepath.Join(dir, "p.go"), filepath.Join(dir, "p_async.go")
 	gentest.Write(t, source, []byte(kernelSource))
-	commit := func() {
+	write := func(r *gen.Result) {
 		t.Helper()
-		r, err := generate(t, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
 		if err := r.Commit(); err != nil {
 			t.Fatal(err)
 		}
 		if entries, _ := filepath.Glob(filepath.Join(dir, ".asyncgen-*")); len(entries) > 0 {
 			t.Errorf("left over: %v", entries)
 		}
+	}
+	commit := func() {
+		t.Helper()
+		r, err := generate(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(r)
 	}
 	commit()
 	fresh, err := os.ReadFile(out)
@@ -182,7 +186,7 @@ func TestCommit(t *testing.T) {
 		if len(r.Stale()) != 1 || !strings.HasPrefix(diff, "--- p_async.go\n+++ p_async.go\n@@ -2,4 +2,28 @@\n") || !strings.Contains(diff, "\n+\tlater.Flush()\n") {
 			t.Errorf("diff of a broken file:\n%s", diff)
 		}
-		commit()
+		write(r)
 		if got, _ := os.ReadFile(out); !bytes.Equal(got, fresh) {
 			t.Errorf("a broken file became\n%s", got)
 		}
