@@ -253,8 +253,8 @@ func (cc *compiler) step(x *kernel.Expr, isLast bool) {
 	cc.steps = append(cc.steps, s)
 }
 
-// takeScalar chooses a loop for a step that takes one of its operands as a scalar, and returns that operand's number. If
-// all operands are scalars, none is, or there is no such loop, it chooses nothing: s.hasScalar stays false.
+// takeScalar chooses a loop for a step that takes one of its operands as a scalar, and returns that operand's number.
+// If all operands are scalars, none is, or there is no such loop, it chooses nothing: s.hasScalar stays false.
 func takeScalar(in []*kernel.Expr, formOf func(device.DType, vec.Form) form, s *step) (which int) {
 	if !slices.ContainsFunc(in, func(v *kernel.Expr) bool { return !isScalar(v) }) {
 		return 0

@@ -55,9 +55,9 @@ func PrimStream(p kernel.Prim, dt device.DType, f Form) Loop {
 	return l
 }
 
-// AddMulLoop returns the loops that compute z + x*y, or z - x*y if isMinus, for floats: the product is rounded before it
-// is added, as a loop for each primitive gives it. past is nil or writes past the caches; see [PrimStream]. There are none in
-// which z is a scalar.
+// AddMulLoop returns the loops that compute z + x*y, or z - x*y if isMinus, for floats: the product is rounded before
+// it is added, as a loop for each primitive gives it. past is nil or writes past the caches; see [PrimStream]. There
+// are none in which z is a scalar.
 func AddMulLoop(isMinus bool, dt device.DType, f Form) (loop, past Loop) {
 	switch f {
 	case ThirdScalar:

@@ -66,7 +66,8 @@ func products(m *isa, e *element) {
 	}
 }
 
-// writeBoth writes the loop and the one that writes past the caches, if there is one, which goes into the table streams.
+// writeBoth writes the loop, and the one that writes past the caches where there is one. That goes into the table
+// streams.
 func (l *loop) writeBoth(form, streams string) {
 	l.write(form)
 	if l.out != bools && l.m != neons {
