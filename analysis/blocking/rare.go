@@ -422,6 +422,8 @@ func picks(pkg *Package, e ast.Expr, l *Loop) bool {
 //		flush(batch)
 //		batch = batch[:0]
 //	}
+//
+// It may also go on to the next iteration where the list is not full, and empty it behind that.
 func isFull(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	call := syntax.AsCall(x)
 	n, constant := syntax.IntConst(pkg.Info, y)
@@ -435,17 +437,30 @@ func isFull(pkg *Package, x, y ast.Expr, cond *ast.BinaryExpr, l *Loop) bool {
 	}
 	for c := range cur.Enclosing((*ast.IfStmt)(nil)) {
 		body := c.Node().(*ast.IfStmt).Body
+		from, to := body.Pos(), body.End()
+		if goesOn(body) && l.Stmt != nil {
+			from, to = to, l.Stmt.End()
+		}
 		return slices.ContainsFunc(pkg.Defs[v], func(d Def) bool {
 			if d.Kind != DefValue || d.In == nil || !isEmpty(pkg, d.Value) {
 				return false
 			}
-			inside := body.Pos() <= d.Pos && d.Pos < body.End() && pkg.Contains(l, d.In, d.Pos)
+			inside := from <= d.Pos && d.Pos < to && pkg.Contains(l, d.In, d.Pos)
 			return inside || pkg.Any(l, func(c *Call) bool { // a function of the package empties it
-				return c.Target == d.In && body.Pos() <= c.Expr.Pos() && c.Expr.Pos() < body.End()
+				return c.Target == d.In && from <= c.Expr.Pos() && c.Expr.Pos() < to
 			})
 		})
 	}
 	return false
+}
+
+// goesOn reports whether body ends by going on to the next iteration.
+func goesOn(body *ast.BlockStmt) bool {
+	if len(body.List) == 0 {
+		return false
+	}
+	last, ok := body.List[len(body.List)-1].(*ast.BranchStmt)
+	return ok && last.Tok == token.CONTINUE
 }
 
 // isEmpty recognises an empty list: nil, list[:0], make([]T, 0, n), []T{}.

@@ -469,6 +469,8 @@ func (h *historian) holder(e ast.Expr, f *Func) Lineage {
 	switch {
 	case ours && whole:
 		return Lineage{From: operands(p.Operand)}
+	case isFrozenCopy(h.Package, e):
+		return Lineage{}
 	case h.IsFrozen(e):
 		if ours && (isExportedPart(h.Package, e) || !alwaysFrozen(h.Package, h.Package.Variable(e))) {
 			return Lineage{From: operands(p.Operand)} // others hold what is not
@@ -581,13 +583,27 @@ func learnerOf(pkg *Package, e ast.Expr, seen map[any]bool) learner {
 }
 
 // isFrozenCopy reports whether e is what nn.Frozen has returned, a model of the user's type with frozen
-// cells, or a variable that holds nothing else.
+// cells, or a variable that holds nothing else, such as a parameter that was set to it before.
 func isFrozenCopy(pkg *Package, e ast.Expr) bool {
-	if v := pkg.Local(e); v != nil && len(pkg.Defs[v]) == 1 && pkg.Defs[v][0].Kind == DefValue && pkg.Params[v].Of == nil {
-		e = pkg.Defs[v][0].Value
+	if v := pkg.Local(e); v != nil && len(pkg.Defs[v]) == 1 && pkg.Defs[v][0].Kind == DefValue {
+		d := pkg.Defs[v][0]
+		if pkg.Params[v].Of != nil && !isSetBefore(pkg, d, e) {
+			return false
+		}
+		e = d.Value
 	}
 	c := pkg.Calls[syntax.AsCall(e)]
 	return c != nil && c.API.Kind == tensorapi.Value && c.Callee.Name() == "Frozen"
+}
+
+// isSetBefore reports whether every way to e, in the function of d, leads through the assignment d.
+func isSetBefore(pkg *Package, d Def, e ast.Expr) bool {
+	cur, ok := pkg.Cursor(e.Pos())
+	if !ok || d.In == nil || pkg.FuncAt(cur) != d.In || e.Pos() < d.Value.End() {
+		return false
+	}
+	fl := d.In.Flow()
+	return fl.Dominates(fl.BlockAt(d.Pos), fl.BlockAt(e.Pos()))
 }
 
 // learnerValue is learnerOf by what is assigned, without regard to the type of e.

@@ -71,8 +71,12 @@ func rowIn(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) (of ast.Ex
 		ast.Inspect(e, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if d := pkg.Calls[n]; d != nil && isRow(pkg, d, l) {
+				switch d := pkg.Calls[n]; {
+				case d == nil:
+				case isRow(pkg, d, l):
 					of = d.Operand(tensorapi.Recv)[0]
+				case putsInto(d):
+					return false
 				}
 			case *ast.Ident:
 				if whole := sites.PartedBy(pkg, n, l, "Unbind"); whole != nil {
@@ -111,6 +115,12 @@ func isRow(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 		return len(args) == 3 && counts(pkg, args[1], l) && strings.ReplaceAll(types.ExprString(args[2]), " ", "") == types.ExprString(args[1])+"+1"
 	}
 	return false
+}
+
+// putsInto reports whether c puts something into a copy of its receiver, as x.SetIndex(row, at) and x.ScatterAdd do: the
+// result is more than a row then.
+func putsInto(c *blocking.Call) bool {
+	return c.Callee != nil && c.API.Kind == tensorapi.Op && (strings.HasPrefix(c.Callee.Name(), "Set") || strings.HasPrefix(c.Callee.Name(), "Scatter"))
 }
 
 // operand returns the receiver of c, or something that is no expression of any kind.

@@ -209,3 +209,24 @@ func flushed(n, size int) {
 		}
 	}
 }
+
+func fullOrLast(items []int, size int) {
+	var batch, other []int
+	at := 0
+	for i, item := range items {
+		batch, other = append(batch, item), append(other, item)
+		if len(batch) < size && i < len(items)-1 {
+			continue
+		}
+		mark() // want `rarely`
+		at, batch = i+1, batch[:0]
+	}
+	for _, item := range items {
+		other = append(other, item)
+		if len(other) < size {
+			continue
+		}
+		mark() // want `always`
+		other = append(other, at)
+	}
+}

@@ -26,3 +26,33 @@ func (f *factors) score(data []batch.Batch) float64 {
 	}
 	return sum.Item() + raw.Item()
 }
+
+func frozenFirst(f *factors, data []batch.Batch) float64 {
+	f = nn.Frozen(f)
+	sum := tensor.Zeros()
+	for _, b := range data {
+		sum = sum.Add(f.predict(b))
+	}
+	return sum.Item()
+}
+
+// Not always, or too late.
+func frozenPerhaps(f *factors, data []batch.Batch, really bool) float64 {
+	if really {
+		f = nn.Frozen(f)
+	}
+	sum := tensor.Zeros()
+	for _, b := range data {
+		sum = sum.Add(f.predict(b)) // want `AT023`
+	}
+	return sum.Item()
+}
+
+func frozenLate(f *factors, data []batch.Batch) float64 {
+	sum := tensor.Zeros()
+	for _, b := range data {
+		sum = sum.Add(f.predict(b)) // want `AT023`
+	}
+	f = nn.Frozen(f)
+	return sum.Item() + f.predict(data[0]).Item()
+}

@@ -42,6 +42,17 @@ func parts(net nn.Module, x *tensor.Tensor) *tensor.Tensor {
 	return tensor.Concat(0, ys...)
 }
 
+// Each call gets all rows.
+func importance(net nn.Module, x, y, order *tensor.Tensor) *tensor.Tensor {
+	losses := make([]*tensor.Tensor, x.Dim(1))
+	for j := range losses {
+		column := x.Slice(1, j, j+1).Take(0, order)
+		mixed := x.SetIndex(column, tensor.All(), tensor.Range(j, j+1))
+		losses[j] = nn.MSELoss(net.Forward(mixed), y)
+	}
+	return tensor.Stack(0, losses...)
+}
+
 func recurrent(cell nn.Module, x, h *tensor.Tensor) *tensor.Tensor {
 	for t := range x.Dim(0) {
 		h = cell.Forward(h.Add(x.Row(t)))
