@@ -117,8 +117,8 @@ func isRow(pkg *blocking.Package, c *blocking.Call, l *blocking.Loop) bool {
 	return false
 }
 
-// putsInto reports whether c puts something into a copy of its receiver, as x.SetIndex(row, at) and x.ScatterAdd do: the
-// result is more than a row then.
+// putsInto reports whether c puts something into a copy of its receiver, as x.SetIndex(row, at) and x.ScatterAdd do:
+// the result is more than a row then.
 func putsInto(c *blocking.Call) bool {
 	return c.Callee != nil && c.API.Kind == tensorapi.Op && (strings.HasPrefix(c.Callee.Name(), "Set") || strings.HasPrefix(c.Callee.Name(), "Scatter"))
 }
