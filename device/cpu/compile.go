@@ -151,8 +151,8 @@ type compiler struct {
 	addMuls       map[*kernel.Expr]*addMul // by the sum or difference
 }
 
-// compileExpr compiles e. Where joins is set, a product and its sum become one step: t + x*y of 256K float32s takes 65 µs
-// then, and 77 to 85 in two steps (AMD EPYC, Zen 3).
+// compileExpr compiles e. Where joins is set, a product and its sum become one step: t + x*y of 256K float32s takes
+// 65 µs then, and 77 to 85 in two steps (AMD EPYC, Zen 3).
 func compileExpr(e *kernel.Expr, joins bool) *program {
 	cc := compiler{size: e.DType().Size(), slot: map[*kernel.Expr]int{}, uses: map[*kernel.Expr]int{}, addMuls: map[*kernel.Expr]*addMul{}}
 	cc.slots = outSlot
