@@ -58,7 +58,8 @@ type memory struct {
 	isShared bool          // a term leads to it: it must not change any more
 }
 
-// An array is one of which elements are more than terms. A copy of it has the same memory, which does not change.
+// An array is an array value in which some elements are pointers, functions or lists. Its memory is never changed, so
+// copies of the array share it.
 type array struct{ mem *memory }
 
 // elementOf returns an element of an array.

@@ -368,7 +368,7 @@ type outcome struct {
 }
 
 // execute runs a function. Nothing is known of its parameters. It notes which statements it covers, but for those in
-// known, and adds the run to the story, of which it has been told the first answers.
+// known. It adds the run to the story that starts at begin. The answers to the run's first questions are in told.
 func (p *Program) execute(ts *terms, from beginning, shared *choices, when schedule, known map[ast.Stmt]bool, begin *story, told []bool) (o *outcome) {
 	fn := from.fn
 	r := &run{p: p, ts: ts, choices: shared, when: when, fails: from.fails, also: from.also, same: make(map[string]value), memory: make(map[string]*term), cross: make(map[string]*term),

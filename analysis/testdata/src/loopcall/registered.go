@@ -16,8 +16,8 @@ func registered(t *trainers.Trainer, b *trainers.Bench, w *trainers.World, xs []
 	t.Name("batch_end", plots.Above(3)) // want `plots.Above\(3\) waits`
 	b.Metric("error", plots.Error)      // want `plots.Error waits`
 	trainers.Show(xs, &plots.Line{})    // want `plots.Line waits`
-	// It waits now and then, or not at all, or is called now and then, late, for its value, or with what the loop goes on
-	// from.
+	// It waits now and then, or not at all, or is called now and then, late, for its value, or with what the loop
+	// goes on from.
 	t.Hook(plots.Some)
 	t.Hook(plots.Later)
 	t.Seldom(plots.Live)

@@ -17,7 +17,8 @@ func streamAVX512(dst unsafe.Pointer, src unsafe.Pointer, n int)
 //go:noescape
 func fillAVX512(dst unsafe.Pointer, word uint64, n int)
 
-// takeRowsAVX512 copies n rows, one at least, of 64 bytes or more. Row i begins at src, places[i] times size bytes further.
+// takeRowsAVX512 copies n rows, one at least, of 64 bytes or more.
+// Row i begins places[i]*size bytes behind src.
 //
 //go:noescape
 func takeRowsAVX512(dst unsafe.Pointer, src unsafe.Pointer, places *int, n int, size int, bytes int)
@@ -52,7 +53,8 @@ func streamAVX2(dst unsafe.Pointer, src unsafe.Pointer, n int)
 //go:noescape
 func fillAVX2(dst unsafe.Pointer, word uint64, n int)
 
-// takeRowsAVX2 copies n rows, one at least, of 64 bytes or more. Row i begins at src, places[i] times size bytes further.
+// takeRowsAVX2 copies n rows, one at least, of 64 bytes or more.
+// Row i begins places[i]*size bytes behind src.
 //
 //go:noescape
 func takeRowsAVX2(dst unsafe.Pointer, src unsafe.Pointer, places *int, n int, size int, bytes int)

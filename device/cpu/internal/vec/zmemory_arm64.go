@@ -12,7 +12,8 @@ import "unsafe"
 //go:noescape
 func fillNEON(dst unsafe.Pointer, word uint64, n int)
 
-// takeRowsNEON copies n rows, one at least, of 64 bytes or more. Row i begins at src, places[i] times size bytes further.
+// takeRowsNEON copies n rows, one at least, of 64 bytes or more.
+// Row i begins places[i]*size bytes behind src.
 //
 //go:noescape
 func takeRowsNEON(dst unsafe.Pointer, src unsafe.Pointer, places *int, n int, size int, bytes int)

@@ -133,7 +133,7 @@ func takeRows(m *isa) {
 	name := "takeRows" + m.name
 	enter("rowTakes", m.name, "0", name)
 	TEXT(name, attr.NOSPLIT, "func(dst, src *byte, places *int, n, size, bytes int)")
-	Doc(name + " copies n rows, one at least, of 64 bytes or more. Row i begins at src, places[i] times size bytes further.")
+	Doc(name+" copies n rows, one at least, of 64 bytes or more.", "Row i begins places[i]*size bytes behind src.")
 	Pragma("noescape")
 	dst, src, places := param("dst"), param("src"), param("places")
 	n, size, bytes := param("n"), param("size"), param("bytes")
