@@ -47,8 +47,8 @@ func (r *Replicas) begin(how Parallel) {
 // earlier pass, since all ranks draw the same. If the pass draws something else, it is computed again, on all
 // ranks.
 //
-// A pass that draws weights, too, is computed again with those of rank 0, and shows what weights have drawn: all
-// ranks begin after that.
+// A pass that draws weights, too, is computed again with those of rank 0. The first pass that draws no more weights
+// shows how much of what was drawn before it was for weights: all ranks begin after that.
 func (r *Replicas) eachOver(name string, rows int, f func(m Module, dev device.Device, from, to int) *tensor.Tensor) []*tensor.Tensor {
 	if rows < r.shards {
 		wrong("DataParallel: "+name, "%d samples on a rank that computes %d shards, want one for each", rows, r.shards)
@@ -58,7 +58,8 @@ func (r *Replicas) eachOver(name string, rows int, f func(m Module, dev device.D
 	if o.draws[rows] == nil {
 		o.draws[rows] = make([]int64, len(o.generators))
 	}
-	var withWeights []int64 // what the pass before has drawn, if it has drawn weights
+	// The last passes in a row that have drawn weights: how many they are, and what they have drawn together.
+	passes, withWeights := int64(0), make([]int64, len(o.generators))
 	for {
 		undo, start := r.buffersNow(), o.positions()
 		o.move(start, o.draws[rows], r.job.Rank())
@@ -66,12 +67,16 @@ func (r *Replicas) eachOver(name string, rows int, f func(m Module, dev device.D
 		again := false
 		switch {
 		case r.shareNew():
-			again, withWeights = true, drawn
-		case withWeights != nil:
-			for i := range start {
-				start[i] += withWeights[i] - drawn[i]
+			again, passes = true, passes+1
+			for i := range drawn {
+				withWeights[i] += drawn[i]
 			}
-			again, withWeights = slices.Max(drawn) > 0, nil
+		case passes > 0:
+			for i := range start {
+				start[i] += withWeights[i] - passes*drawn[i]
+			}
+			clear(withWeights)
+			again, passes = slices.Max(drawn) > 0, 0
 			o.draws[rows] = drawn
 		default:
 			again = r.ranks > 1 && !slices.Equal(drawn, o.draws[rows])

@@ -354,3 +354,45 @@ func TestRankDrawsWeights(t *testing.T) {
 		}
 	})
 }
+
+// A deeper module has one layer more each time, up to all of them, and draws otherwise, too.
+type deeper struct {
+	Layers []nn.Module
+	used   int
+}
+
+func (d *deeper) Params() []*nn.Param { return nn.Params(d) }
+
+func (d *deeper) Forward(x *tensor.Tensor) *tensor.Tensor {
+	d.used = min(d.used+1, len(d.Layers))
+	for _, l := range d.Layers[:d.used] {
+		x = l.Forward(x)
+	}
+	return tensor.DefaultGenerator().Dropout(x, 0.5)
+}
+
+// What comes after a pass is drawn behind all weights, also those that were drawn when the pass was computed again.
+func TestRankDrawsWeightsAgain(t *testing.T) {
+	x, y := tensor.Ones(2, 6), tensor.Ones(2, 6)
+	drawn := func(f func()) int64 {
+		tensor.Seed(5)
+		f()
+		return tensor.DefaultGenerator().Value().Int64s()[1]
+	}
+	layers := func() []nn.Module { return []nn.Module{nn.Dense(6), nn.Dense(6), nn.Dense(6)} }
+	want := drawn(func() {
+		for _, l := range layers() {
+			l.Forward(x)
+		}
+		tensor.DefaultGenerator().Dropout(x, 0.5)
+	})
+	onRanks(t, wiretest.New(1), 1, func(job *wire.Job, own device.Device) {
+		got := drawn(func() {
+			net := nn.DataParallel(&deeper{Layers: layers()}, nn.Parallel{Job: job, Shards: 1})
+			net.Loss(nn.MSELoss, x, y)
+		})
+		if got != want {
+			t.Errorf("%d elements are drawn, want %d", got, want)
+		}
+	})
+}
