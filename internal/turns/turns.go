@@ -1,6 +1,6 @@
-// Package turns has the cases of long tests take turns. go test runs a third of them, the same ones each time.
-// ASYNCGEN_TEST_TURN chooses: 1 is that third, 2 and 3 are the others, and "all" runs all. .ci/run takes the next third
-// with each commit, and all if it is told so.
+// Package turns has the cases of long tests take turns. go test runs a quarter of them, the same ones each time.
+// ASYNCGEN_TEST_TURN chooses: 1 is that quarter, 2 to 4 are the others, and "all" runs all. .ci/run takes the quarter
+// that the commit's number chooses, and all if it is told so.
 package turns
 
 import (
@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-const number = 3
+const number = 4
 
-// turn returns the number of the third to run, or 0 for all.
+// turn returns the number of the quarter to run, or 0 for all.
 func turn(t testing.TB) int {
 	t.Helper()
 	switch v := os.Getenv("ASYNCGEN_TEST_TURN"); v {
@@ -22,15 +22,17 @@ func turn(t testing.TB) int {
 		return 2
 	case "3":
 		return 3
+	case "4":
+		return 4
 	case "all":
 		return 0
 	default:
-		t.Fatal(fmt.Errorf("ASYNCGEN_TEST_TURN is %q: want 1, 2, 3 or all", v))
+		t.Fatal(fmt.Errorf("ASYNCGEN_TEST_TURN is %q: want 1 to 4 or all", v))
 		return 0
 	}
 }
 
-// Has reports whether it is a case's turn. Which third a case belongs to depends on its name alone.
+// Has reports whether it is a case's turn. Which quarter a case belongs to depends on its name alone.
 func Has(t testing.TB, name string) bool {
 	t.Helper()
 	n := turn(t)

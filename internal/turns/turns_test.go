@@ -7,11 +7,11 @@ import (
 	"github.com/asyncgen/asyncgen/internal/turns"
 )
 
-// In three turns, each case has one.
+// In four turns, each case has one.
 func TestTurns(t *testing.T) {
 	const cases = 1000
 	times := make([]int, cases)
-	for _, turn := range []string{"1", "2", "3", "all"} {
+	for _, turn := range []string{"1", "2", "3", "4", "all"} {
 		t.Setenv("ASYNCGEN_TEST_TURN", turn)
 		n := 0
 		for i := range times {
@@ -20,7 +20,7 @@ func TestTurns(t *testing.T) {
 				n++
 			}
 		}
-		if turn != "all" && (n < cases/4 || n > cases/2) {
+		if turn != "all" && (n < cases/5 || n > cases/3) {
 			t.Errorf("turn %s has %d of %d cases", turn, n, cases)
 		}
 	}
