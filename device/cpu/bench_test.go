@@ -159,6 +159,10 @@ func BenchmarkReduce(b *testing.B) {
 		{"rows/1024x1024", device.Shape{1024, 1024}, 1, nil},
 		{"rows/1024x10", device.Shape{1024, 10}, 1, nil},
 		{"columns/1024x1024", device.Shape{1024, 1024}, 1, []int{1, 1024}},
+		{"columns/64x10000", device.Shape{10000, 64}, 1, []int{1, 10000}},
+		{"columns/10000x64", device.Shape{64, 10000}, 1, []int{1, 64}},
+		{"middle/4x256x1024", device.Shape{4, 1024, 256}, 2, []int{256 << 10, 1, 1024}},
+		{"middle/64x32x512", device.Shape{64, 512, 32}, 2, []int{32 << 9, 1, 512}},
 	} {
 		b.Run(test.name, func(b *testing.B) {
 			n := test.shape.Size()
