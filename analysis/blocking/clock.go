@@ -335,7 +335,7 @@ func (c *Call) Syncs(from token.Pos) bool {
 		return c.API.Kind == tensorapi.WaitAll
 	}
 	// A function of a user, or one that isn't known.
-	if c.Dynamic && !c.unknownStep() && !c.returnsTensors() && !c.asksContext() || c.Summary().Blocks {
+	if c.Dynamic && !c.unknownStep() && !c.returnsTensors() && !c.isHost() || c.Summary().Blocks {
 		return true
 	}
 	for _, e := range c.In.Package.Printed(c) {
@@ -351,9 +351,10 @@ func (c *Call) Syncs(from token.Pos) bool {
 	return false
 }
 
-// asksContext recognises methods of a context.Context, which wait for nobody.
-func (c *Call) asksContext() bool {
-	return c.Callee != nil && c.Callee.Pkg() != nil && c.Callee.Pkg().Path() == "context"
+// isHost recognises methods of interfaces of the standard library that have nothing to do with tensors: those of a
+// context.Context, an io.Writer, an http.ResponseWriter.
+func (c *Call) isHost() bool {
+	return c.Callee != nil && c.Callee.Pkg() != nil && slices.Contains([]string{"context", "hash", "io", "net", "net/http"}, c.Callee.Pkg().Path())
 }
 
 // unknownStep reports whether c calls a function value that returns tensors. Such a function is a step

@@ -48,7 +48,8 @@
 //   - functions that read what the iteration before has left in a variable or a field, when this one has
 //     enqueued its work; functions that store an argument, and read the argument of the call before;
 //   - functions that answer requests, in a loop over a channel of them; calls that are all alike, in
-//     a function that reads a clock to learn how long one takes;
+//     a function that reads a clock to learn how long one takes, and any that a loop with a clock of its
+//     own calls without a look at more of the result than its length;
 //   - functions that are given to a loop which calls them at the end of each pass over data;
 //   - functions that only join what there is, by Stack or Concat, to read it at once, if the loop
 //     enqueues nothing else; functions that take fifty steps or more for each call;

@@ -22,12 +22,13 @@
 //     if a loop calls the function;
 //   - nn.Frozen of a network that the loop does not train.
 //
-// These copy or fill memory in each iteration, which one line before the loop would save: warnings.
-// For one number there is often an operation that takes it as it is, such as MulScalar. The first
-// value of a variable that the loop adds to or computes anew, and a bound or factor that one operation
-// makes of one tensor, are often clearest where they are, and so is nn.Frozen of a network in an
-// expression: about these, findings are of severity info, shown with -severity=info. So are those in loops
-// whose iterations each wait for the world, as AT001 says.
+// A copy of host data, a conversion, a product of matrices, a decomposition and the like in each
+// iteration is worth a line before the loop: a warning. For one number there is often an operation that
+// takes it as it is, such as MulScalar. Tensors that are only filled, as by Zeros, and the other
+// operations take one pass over memory, for which nothing waits. They are often clearest where they
+// are, and so are the first value of a variable that the loop adds to or computes anew, and nn.Frozen of a
+// network in an expression: about these, findings are of severity info, shown with -severity=info. So
+// are those in loops whose iterations each wait for the world, as AT001 says.
 //
 // WRONG
 //

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/asyncgen/asyncgen/analysis/blocking"
-	"github.com/asyncgen/asyncgen/analysis/internal/syntax"
 	"github.com/asyncgen/asyncgen/analysis/lint"
 	"github.com/asyncgen/asyncgen/analysis/sites"
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
@@ -168,24 +167,30 @@ func remakes(f *blocking.Func) []remake {
 	return list
 }
 
-// isCheap reports whether c is one pass over one tensor, to shift a bound or scale a factor, or the number that
-// SetIndex puts into a tensor. That is often clearest where it is.
+// isCheap reports whether c fills a tensor on the device, or computes one by operations that are none of the costly
+// ones. These pass over memory once, nothing waits for them, and they are often clearest where they are.
 func isCheap(pkg *blocking.Package, c *blocking.Call) bool {
-	if outer := pkg.Calls[syntax.AsCall(parentOf(c))]; outer != nil && outer.IsFunc("Tensor.SetIndex") && strings.HasSuffix(c.API.Name, "/tensor.Scalar") {
-		return true
-	}
-	if c.API.Kind != tensorapi.Op || converts(pkg, c) || isCostly(c) {
-		return false
-	}
-	tensors, made := 0, false
-	for _, e := range c.AllOperands() {
-		if blocking.IsTensor(pkg.Info.TypeOf(e)) {
-			tensors++
-			d := pkg.Calls[syntax.AsCall(e)]
-			made = made || d != nil && d.API.Kind != tensorapi.View
+	cheap := true
+	ast.Inspect(c.Expr, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		d := pkg.Calls[call]
+		if !ok || d == nil {
+			return true
 		}
-	}
-	return tensors <= 1 && !made
+		switch d.API.Kind {
+		case tensorapi.Op:
+			cheap = cheap && !converts(pkg, d) && !isCostly(d)
+		case tensorapi.Host:
+			cheap = cheap && !slices.ContainsFunc(call.Args, func(e ast.Expr) bool { // it copies data of the host
+				_, isList := pkg.Info.TypeOf(e).Underlying().(*types.Slice)
+				return isList
+			})
+		case tensorapi.Unknown:
+			cheap = cheap && !d.Enqueues()
+		}
+		return cheap
+	})
+	return cheap
 }
 
 // isCostly recognises operations that are more than one pass over a tensor: those of linear algebra, sorting and the
@@ -195,12 +200,6 @@ func isCostly(c *blocking.Call) bool {
 		"Inverse", "PseudoInverse", "Solve", "SolveTriangular", "SolveCholesky", "Cholesky", "Det", "LogDet", "QR", "SVD", "Eigh", "MatrixExp", "MatrixPower",
 		"Sort", "ArgSort", "TopK", "Quantile", "Median", "FFT", "RFFT", "IFFT", "IRFFT", "MatMul",
 	}, func(name string) bool { return c.IsFunc("Tensor." + name) })
-}
-
-// parentOf returns the expression that c is an operand of.
-func parentOf(c *blocking.Call) ast.Expr {
-	e, _ := c.Value().Parent().Node().(ast.Expr)
-	return syntax.OrNil(e)
 }
 
 // computes reports whether c is an operation of our library on tensors alone, whose result depends on nothing else.

@@ -30,7 +30,8 @@
 // To print all of them, only later, mark the function //asyncgen:kernel.
 //
 // Silent: what AT001 is silent about; %T, %p and %i, which need no value;
-// slog at level Debug; fields that are not exported, which fmt prints as addresses.
+// slog at level Debug; fields that are not exported, which fmt prints as addresses. A line for each
+// parameter of a network, which a loop prints every so many steps, is of severity info.
 //
 // These count as prints, too:
 //

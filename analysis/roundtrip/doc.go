@@ -18,9 +18,9 @@
 // a tensor of them or of a list that it computes from them place by place. A function that sets a parameter
 // of a model to such a tensor counts like one that returns it. It is reported as well if
 // it only makes a tensor of the elements, as on another device, or adds those of several tensors up
-// for one. So is one that reads numbers which the device draws for it, whatever becomes of them.
-// Whoever calls it expects that it returns at once. A function that takes a step of training is
-// reported if a number does nothing but go back.
+// for one. So is one that reads numbers which the device draws for it, whatever becomes of them, unless
+// it waits in a loop as well. Whoever calls it expects that it returns at once. A function that takes a
+// step of training is reported if a number does nothing but go back.
 //
 // Copies between devices are enqueued and nobody waits for them, but one device waits for the other. So the rule
 // reports x.To(cpu).Round().To(x.Device()), too, in loops and in functions that are given tensors: what is

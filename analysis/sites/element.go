@@ -42,8 +42,19 @@ func ElementReads(pkg *blocking.Package) []*ElementRead {
 		for _, c := range f.Calls {
 			l := Innermost(f.Package, c)
 			e := elementOf(f.Package, c, l)
-			if e == nil || f.Package.GuardOf(f, c.Expr.Pos(), l) != blocking.Always || f.Package.Any(l, IsStreamed) || isShown(f.Package, c, l) {
+			if e == nil || f.Package.Any(l, IsStreamed) || isShown(f.Package, c, l) {
 				continue
+			}
+			switch f.Package.GuardOf(f, c.Expr.Pos(), l) {
+			case blocking.Rarely:
+				continue
+			case blocking.Always:
+			default: // a value that is read decides: its reading is the finding, but not for another tensor
+				if e.Whole || slices.ContainsFunc(list, func(d *ElementRead) bool {
+					return d.Loop == l && types.ExprString(d.Tensor) == types.ExprString(e.Tensor)
+				}) {
+					continue
+				}
 			}
 			list = append(list, e)
 		}

@@ -94,7 +94,9 @@ func Detours(p *lint.Pass) []Return {
 			if len(waits) != 1 {
 				continue
 			}
-			if detour, drawn := isDetour(p.Package, c, waits[0]), isDraw(p.Package, c); detour || drawn {
+			// A function that waits in a loop anyway is not expected to return at once.
+			waitsOn := slices.ContainsFunc(Of(p), func(s *Site) bool { return s.In.Outermost() == f.Outermost() && s.Severity() == lint.Warning })
+			if detour, drawn := isDetour(p.Package, c, waits[0]), isDraw(p.Package, c) && !waitsOn; detour || drawn {
 				list = append(list, Return{Call: c, Name: p.CallName(c, waits[0]), Drawn: drawn && !detour})
 			}
 		}

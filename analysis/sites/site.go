@@ -122,7 +122,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		}
 		if w.Kind == blocking.WaitPrint {
 			s.Uses = Printed
-			s.Outside = s.Outside || isTableLine(pkg, c, l) || takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
+			s.Outside = s.Outside || isTableLine(pkg, c, l) || takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues) || isReport(pkg, l)
 		}
 		s.Outside = s.Outside || savesCollected(pkg, c, w.Operand, l) || isOverFolds(pkg, l)
 		kept := false
@@ -166,6 +166,13 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		return s
 	}
 	return nil
+}
+
+// isReport reports whether l goes over the parameters of a network, and is a part of what a loop around it does rarely:
+// it prints a line for each of them every so many steps.
+func isReport(pkg *blocking.Package, l *blocking.Loop) bool {
+	s, ok := l.Stmt.(*ast.RangeStmt)
+	return ok && pkg.IsCell(blocking.Iterated(typeOf(pkg, s.X))) && pkg.GuardOfLoop(l) == blocking.Rarely
 }
 
 // isAwaited reports whether somebody waits for the value at p, which is read from e, in each iteration of l: the world,

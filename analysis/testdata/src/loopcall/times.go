@@ -1,6 +1,7 @@
 package loopcall
 
 import (
+	"fmt"
 	"time"
 
 	"batch"
@@ -66,4 +67,30 @@ func stops(data []Batch, s *stopper) {
 			return
 		}
 	}
+}
+
+func sample(x *tensor.Tensor, stride int) []float32 {
+	for i := 0; i < 20; i += stride {
+		x = x.Mul(w)
+	}
+	return x.Float32s()
+}
+
+// What each call takes, with its wait, is the question. Nobody looks at the samples.
+func compared(x *tensor.Tensor) {
+	for _, stride := range []int{1, 2, 5, 10, 20} {
+		start := time.Now()
+		samples := sample(x, stride)
+		fmt.Println(stride, len(samples), time.Since(start))
+	}
+}
+
+func compiled(x *tensor.Tensor) (all [][]float32) {
+	for _, stride := range []int{1, 2, 5, 10, 20} {
+		start := time.Now()
+		samples := sample(x, stride) // want `sample waits for the device in each iteration`
+		fmt.Println(stride, time.Since(start))
+		all = append(all, samples)
+	}
+	return all
 }

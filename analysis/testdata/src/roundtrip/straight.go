@@ -100,3 +100,14 @@ func hole(x *tensor.Tensor, n int) *tensor.Tensor {
 }
 
 func drawn(n int) int64 { return tensor.RandInt(0, n).ItemInt() } // asked for
+
+// A function that waits in a loop anyway does not return at once without one more wait before it.
+func spreadOut(x *tensor.Tensor, k int) *tensor.Tensor {
+	first := int(tensor.RandInt(0, x.Dim(0)).ItemInt())
+	c := x.Slice(0, first, first+1)
+	for range k {
+		far := x.Sub(c).Norm().Item() // want `goes back`
+		c = c.AddScalar(far)
+	}
+	return c
+}

@@ -19,9 +19,9 @@ var w *tensor.Tensor
 func remade(xs []*tensor.Tensor, weights []float32, n int) (ys []*tensor.Tensor) {
 	for _, x := range xs {
 		y := x.Mul(tensor.From(weights))        // want `AT025`
-		y = y.Add(tensor.Ones(n))               // want `AT025`
+		y = y.Add(tensor.Ones(n))               // filled on the device
 		y = y.Add(tensor.From([]float32{1, 2})) // want `AT025`
-		y = y.Add(tensor.Zeros())               // want `AT025`
+		y = y.Add(tensor.Zeros())               // it, too
 		y = y.Add(tensor.From([]float32{3}))    // want `AT025`
 		sum := tensor.Zeros(n)                  // what the sum begins with
 		for range 4 {

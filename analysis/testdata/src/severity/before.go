@@ -19,11 +19,11 @@ func (s *swarm) sharesHandle() bool {
 	return s.x == before
 }
 
-// A bound is often clearest where it is, and so is the number that SetIndex puts into a tensor.
+// What takes one pass over memory of the device is often clearest where it is. A product of matrices takes more.
 func bounded(xs []*tensor.Tensor, lo *tensor.Tensor) (ys []*tensor.Tensor) {
 	for _, x := range xs {
 		y := x.Add(lo.SubScalar(0.1))
-		y = y.Add(lo.Add(lo)) // want `lo.Add\(lo\) makes the same tensor`
+		y = y.Add(lo.Add(lo)).Add(lo.T().MatMul(lo)) // want `lo.T\(\).MatMul\(lo\) makes the same tensor`
 		ys = append(ys, y)
 	}
 	return ys

@@ -23,3 +23,16 @@ func printedScores(net nn.Module, w io.Writer, inputs <-chan *tensor.Tensor) {
 		fmt.Fprintf(w, "%.4f\n", net.Forward(x).Mean()) // want `AT004`
 	}
 }
+
+// A line for each parameter, every so many steps.
+func inspected(net nn.Module, step func() *tensor.Tensor, w io.Writer) {
+	for i := range 10000 {
+		loss := step()
+		if i%100 == 0 {
+			for _, p := range nn.Params(net) {
+				fmt.Fprintln(w, i, p.Value().Norm())
+			}
+		}
+		fmt.Fprintln(w, loss) // want `AT004`
+	}
+}
