@@ -435,9 +435,14 @@ func (w *walker) touch(l Loc, e ast.Expr, record func(Loc, Cause), verb string) 
 	}
 }
 
-// memoryOf is the memory that pointers to v lead to, or that of the field e of it.
+// memoryOf is the memory that pointers to v lead to. If e is a field of v, or an element of one that is an array, it is
+// that of the field.
 func (w *walker) memoryOf(v *types.Var, e ast.Expr) Loc {
-	if sel, ok := ast.Unparen(e).(*ast.SelectorExpr); ok {
+	e = ast.Unparen(e)
+	for ix, ok := e.(*ast.IndexExpr); ok; ix, ok = e.(*ast.IndexExpr) { // of an array
+		e = ast.Unparen(ix.X)
+	}
+	if sel, ok := e.(*ast.SelectorExpr); ok {
 		if s := w.f.Info.Selections[sel]; s != nil && s.Kind() == types.FieldVal {
 			return FieldLoc(s)
 		}
