@@ -177,13 +177,9 @@ func (r *run) kept(v value) *term {
 	switch v := v.(type) {
 	case *list:
 		v.mem.isShared = true
-		for _, part := range v.mem.parts {
-			r.kept(part)
-		}
+		v.mem.kept(r)
 	case *array:
-		for _, part := range v.mem.parts {
-			r.kept(part)
-		}
+		v.mem.kept(r)
 	case *record:
 		for _, field := range v.fields {
 			r.kept(field)

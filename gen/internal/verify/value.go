@@ -198,10 +198,7 @@ func (m *memory) put(r *run, index *term, v value) {
 
 // flatten makes terms of all elements: which of them is meant is not known.
 func (m *memory) flatten(r *run) {
-	for _, part := range m.parts {
-		r.kept(part)
-	}
-	m.content, m.parts = m.whole(r), nil
+	m.content, m.parts = m.kept(r), nil
 }
 
 // isWithin reports whether all elements of m that are known not to be zero are among the first n.
@@ -216,13 +213,17 @@ func (m *memory) isWithin(n *term) bool {
 }
 
 // whole is the content of m as a term.
-func (m *memory) whole(r *run) *term {
+func (m *memory) whole(r *run) *term { return m.with(r, r.termOf) }
+
+// kept is whole for what goes on to lead to the memory of the elements.
+func (m *memory) kept(r *run) *term { return m.with(r, r.kept) }
+
+// with is the content of m with what termOf makes of elements that are more than terms. It makes them in the same order
+// each time, since objects that are alike get their addresses in that order.
+func (m *memory) with(r *run, termOf func(value) *term) *term {
 	t := m.content
-	if len(m.parts) == 0 {
-		return t
-	}
 	for _, i := range slices.Sorted(maps.Keys(m.parts)) {
-		t = r.ts.store(t, r.ts.at(r.ts.int(i)), r.termOf(m.parts[i]))
+		t = r.ts.store(t, r.ts.at(r.ts.int(i)), termOf(m.parts[i]))
 	}
 	return t
 }

@@ -122,6 +122,11 @@ var pairs = []struct {
 		later.Flush(); for _, s := range last { fmt.Fprintln(out, s == nil) }; fmt.Fprintln(out, all, last); return w, total`,
 	},
 }, {
+	name:     "objects that are alike, in a list and in an array",
+	original: `all, both := []*row{{}, {}, {}, {}}, [4]*row{{}, {}, {}, {}}; for _, x := range xs { all[len(xs)%4].sum += x.Sum().Item(); both[len(xs)%4].n++ }; fmt.Fprintln(out, all, both); return w, 0`,
+	right: []string{`all, both := []*row{{}, {}, {}, {}}, [4]*row{{}, {}, {}, {}}; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for _, x := range xs { at := later.Read(x.Sum()); later.Do(func() { all[len(xs)%4].sum += at.Item(); both[len(xs)%4].n++ }) }; later.Flush(); fmt.Fprintln(out, all, both); return w, 0`},
+}, {
 	name:     "variables of type switches",
 	original: `var v any = tol; switch n := v.(type) { case float64: total += n; case int: total -= 1 }; return w, total`,
 	right:    []string{`var v any = tol; switch m := v.(type) { case float64: total = total + m; case int: total -= 1 }; return w, total`},
