@@ -59,6 +59,8 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 	case "delete":
 		m, k := f.expr(e.Args[0]), f.term(f.expr(e.Args[1]))
 		if l, ok := m.(*list); ok {
+			k = l.mem.key(f.run, k)
+			delete(l.mem.parts, k)
 			l.mem.content = f.ts.of("deleted", l.mem.content, k)
 			return nil
 		}
@@ -79,7 +81,7 @@ func (f *frame) builtin(name string, e *ast.CallExpr) value {
 				}
 			}
 		}
-		from, more := f.term(source), f.reach(source, f.typeOf(e.Args[1]))
+		from, more := f.elements(source), f.reach(source, f.typeOf(e.Args[1]))
 		if l, ok := to.(*list); ok {
 			f.own(l.mem)
 			l.mem.flatten(f.run)
@@ -144,6 +146,14 @@ func (f *frame) elementsIn(v value) (vs []value, ok bool) {
 	return vs, ok
 }
 
+// elements is termOf for a slice of which the elements are copied.
+func (f *frame) elements(v value) *term {
+	if l, ok := v.(*list); ok {
+		l.mem.flatten(f.run)
+	}
+	return f.term(v)
+}
+
 // append appends to a slice. If others may lead to its memory, that may change.
 func (f *frame) append(e *ast.CallExpr) value {
 	x := f.expr(e.Args[0])
@@ -156,10 +166,10 @@ func (f *frame) append(e *ast.CallExpr) value {
 	if e.Ellipsis.IsValid() {
 		y := f.expr(e.Args[1])
 		if vs, areKnown = f.elementsIn(y); !isList || !areKnown {
-			ts := append([]*term{f.term(y)}, f.reach(y, f.typeOf(e.Args[1]))...)
+			ts := append([]*term{f.elements(y)}, f.reach(y, f.typeOf(e.Args[1]))...)
 			n := f.lenOf(y, f.typeOf(e.Args[1]))
 			if isList {
-				m := &memory{content: f.ts.of("appended", append([]*term{l.mem.whole(f.run), l.at(f.ts, l.len)}, ts...)...)}
+				m := &memory{content: f.ts.of("appended", append([]*term{l.mem.kept(f.run), l.at(f.ts, l.len)}, ts...)...)}
 				return &list{mem: m, from: l.from, len: f.ts.binary(token.ADD, "int", l.len, n)}
 			}
 			by := f.ts.of("appended", append([]*term{f.term(x)}, ts...)...)
@@ -180,7 +190,10 @@ func (f *frame) append(e *ast.CallExpr) value {
 		}
 		return &list{mem: m, from: l.from, len: f.ts.binary(token.ADD, "int", l.len, f.ts.int(len(vs)))}
 	}
-	ts := append([]*term{f.term(x)}, f.termsOf(vs)...)
+	ts := []*term{f.term(x)}
+	for _, v := range vs {
+		ts = append(ts, f.kept(v))
+	}
 	by := f.ts.of("append", ts...)
 	if f.ts.isFresh(ts[0]) {
 		return by

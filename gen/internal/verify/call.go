@@ -137,7 +137,7 @@ func (f *frame) args(e *ast.CallExpr, sig *types.Signature) []value {
 	fixed := sig.Params().Len() - 1
 	rest := vs[fixed:]
 	if f.holdsOnlyTerms(rest) {
-		return append(slices.Clip(vs[:fixed]), &list{mem: &memory{content: f.ts.of("list", f.termsOf(rest)...)}, len: f.ts.int(len(rest))})
+		return append(slices.Clip(vs[:fixed]), &list{mem: f.holding(rest), len: f.ts.int(len(rest))})
 	}
 	return append(slices.Clip(vs[:fixed]), spread(rest))
 }
@@ -292,6 +292,8 @@ func (f *frame) declared(d load.Effects, name string, sig *types.Signature, recv
 func (f *frame) handed(recv value, args []value, e *ast.CallExpr) []*term {
 	for _, a := range append(slices.Clip(args), recv) {
 		switch a := a.(type) {
+		case spread:
+			f.handed(nil, a, e)
 		case *closure:
 			f.free(a)
 		case native, *later, *bound:

@@ -20,7 +20,7 @@ func (f *frame) commaOK(e ast.Expr) value {
 			i := f.term(f.expr(x.Index))
 			has := f.ts.of("has", f.mapOf(m, u), i)
 			if l, ok := m.(*list); ok {
-				return tuple{f.ts.sel(l.mem.content, f.ts.at(i)), has}
+				return tuple{f.read(&place{list: l, index: i}), has}
 			}
 			return tuple{f.load(f.p.mapClass(u), f.ts.of("at", f.term(m), i), u.Elem()), has}
 		}
@@ -233,8 +233,7 @@ func (f *frame) compositeOf(e *ast.CompositeLit, t types.Type) value {
 		}
 		return rec
 	case *types.Slice, *types.Array:
-		var elems []*term
-		var parts map[int]value
+		var elems []value
 		for _, el := range e.Elts {
 			if kv, ok := el.(*ast.KeyValueExpr); ok {
 				key, _ := f.term(f.expr(kv.Key)).asInt()
@@ -242,37 +241,43 @@ func (f *frame) compositeOf(e *ast.CompositeLit, t types.Type) value {
 					f.stop(el, "keys in a literal that are not in order")
 				}
 				for len(elems) < key {
-					elems = append(elems, f.term(f.zero(elemOf(u))))
+					elems = append(elems, f.zero(elemOf(u)))
 				}
 				el = kv.Value
 			}
-			v := f.expr(el)
-			if isMore(v) {
-				if parts == nil {
-					parts = make(map[int]value)
-				}
-				parts[len(elems)] = v
-				elems = append(elems, f.ts.of("part"))
-				continue
-			}
-			elems = append(elems, f.term(v))
+			elems = append(elems, f.expr(el))
 		}
-		m := &memory{content: f.ts.of("list", elems...), parts: parts, room: len(elems)}
+		m := f.holding(elems)
 		if _, ok := u.(*types.Array); ok {
 			return f.arrayOf(m)
 		}
 		return &list{mem: m, len: f.ts.int(len(elems))}
 	case *types.Map:
-		content := f.ts.of("empty")
+		m := &memory{content: f.ts.of("empty")}
 		for _, el := range e.Elts {
 			kv := el.(*ast.KeyValueExpr)
 			k := f.term(f.expr(kv.Key))
-			content = f.ts.store(content, f.ts.at(k), f.term(f.expr(kv.Value)))
+			m.put(f.run, k, f.expr(kv.Value))
 		}
-		return &list{mem: &memory{content: content}, isMap: true}
+		return &list{mem: m, isMap: true}
 	}
 	f.stop(e, "a literal that is not interpreted")
 	return nil
+}
+
+// holding returns new memory with elements.
+func (r *run) holding(vs []value) *memory {
+	m := &memory{parts: make(map[*term]value), room: len(vs)}
+	elems := make([]*term, len(vs))
+	for i, v := range vs {
+		if isMore(v) {
+			m.parts[r.ts.int(i)], elems[i] = v, r.ts.of("part")
+		} else {
+			elems[i] = r.termOf(v)
+		}
+	}
+	m.content = r.ts.of("list", elems...)
+	return m
 }
 
 // elemOf returns the type of the elements of a slice or an array.

@@ -61,6 +61,7 @@ type elements struct {
 // holdElements returns what the elements of a slice hold.
 func (f *frame) holdElements(e *elements) value {
 	if l, ok := e.of.(*list); ok {
+		l.mem.flatten(f.run)
 		return l.mem.content
 	}
 	return f.mem(f.p.elemClass(e.typ), f.p.typeName(e.typ))
@@ -69,7 +70,7 @@ func (f *frame) holdElements(e *elements) value {
 // restoreElements takes back what has been stored into the elements of a slice since they held that.
 func (f *frame) restoreElements(e *elements, held *term) {
 	if l, ok := e.of.(*list); ok {
-		l.mem.content = held
+		l.mem.content, l.mem.parts = held, nil
 		return
 	}
 	class, slice := f.p.elemClass(e.typ), f.term(e.of)

@@ -349,7 +349,8 @@ func (f *frame) standard(fact *facts.Entry, fn *types.Func, name string, recv va
 			if s.Has(facts.Changes | facts.State | facts.Fills) {
 				changes = append(changes, func(by *term) {
 					f.own(v.mem)
-					v.mem.content, v.mem.parts = f.ts.of("after", by), nil
+					v.mem.flatten(f.run)
+					v.mem.content = f.ts.of("after", by)
 				})
 			}
 		case *closure:

@@ -75,6 +75,9 @@ func (f *frame) rangeLoop(s *ast.RangeStmt, label string) way {
 	case *types.Array:
 		return f.iterate(s, label, f.ts.int(int(u.Len())), func(i *term) value { return f.elementOf(x, i) })
 	case *types.Map:
+		if l, ok := x.(*list); ok {
+			l.mem.flatten(f.run)
+		}
 		m := f.mapOf(x, u)
 		return f.iterate(s, label, f.ts.of("len", m), func(i *term) value { return f.ts.of("entry", m, i) })
 	case *types.Signature:

@@ -47,13 +47,7 @@ func (f *frame) read(p *place) value {
 		}
 		return v
 	case p.list != nil:
-		if i, ok := p.index.asInt(); ok && p.list.mem.parts[i] != nil {
-			return p.list.mem.parts[i]
-		}
-		if p.index.c == nil {
-			p.list.mem.flatten(f.run)
-		}
-		return f.ts.sel(p.list.mem.content, f.ts.at(p.index))
+		return p.list.mem.element(f.run, p.index)
 	case p.array != nil:
 		return f.elementOf(f.read(p.array), p.index)
 	case p.whole != nil:
@@ -244,7 +238,7 @@ func (p *Program) mapClass(u *types.Map) string {
 	return "entries " + p.typeName(u) + "\x00" + p.typeName(u.Elem())
 }
 
-// mapOf returns a map with all that is in it.
+// mapOf returns a map with all that is in it, but for the parts of one that is a list.
 func (f *frame) mapOf(x value, u *types.Map) *term {
 	if l, ok := x.(*list); ok {
 		return l.mem.content

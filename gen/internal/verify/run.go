@@ -291,7 +291,7 @@ func (r *run) termOf(v value) *term {
 		return r.ts.of("struct "+r.p.structName(v.typ), r.termsOf(v.fields)...)
 	case *list:
 		if v.isMap {
-			return r.ts.of("map", v.mem.content)
+			return r.ts.of("map", v.mem.whole(r))
 		}
 		if v.from != nil {
 			return r.ts.of("slice", v.mem.whole(r), v.len, v.from)

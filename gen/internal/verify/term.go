@@ -280,7 +280,7 @@ func (ts *terms) sel(m, addr *term) *term {
 }
 
 // store returns memory m after a store. A store that changes nothing is none, and of two at one address the first is
-// none.
+// none. One to an element of a list makes another list.
 func (ts *terms) store(m, addr, v *term) *term {
 	if ts.sel(m, addr) == v {
 		return m
@@ -288,6 +288,13 @@ func (ts *terms) store(m, addr, v *term) *term {
 	m = ts.without(m, addr)
 	if ts.sel(m, addr) == v {
 		return m
+	}
+	if m.op == "list" && addr.op == "at" {
+		if i, ok := addr.args[1].asInt(); ok && 0 <= i && i < len(m.args) {
+			args := slices.Clone(m.args)
+			args[i] = v
+			return ts.of("list", args...)
+		}
 	}
 	return ts.of("store", m, addr, v)
 }

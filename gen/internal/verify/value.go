@@ -53,9 +53,9 @@ func (l *list) at(ts *terms, i *term) *term {
 // memory is what a list leads to.
 type memory struct {
 	content  *term
-	parts    map[int]value // elements that are more than terms, by index
-	room     int           // the capacity, as far as it is known: this much at the least
-	isShared bool          // a term leads to it: it must not change any more
+	parts    map[*term]value // elements that are more than terms, by index or key, of which no two are the same
+	room     int             // the capacity, as far as it is known: this much at the least
+	isShared bool            // a term leads to it: it must not change any more
 }
 
 // An array is an array value in which some elements are pointers, functions or lists. Its memory is never changed, so
@@ -64,22 +64,17 @@ type array struct{ mem *memory }
 
 // elementOf returns an element of an array.
 func (r *run) elementOf(v value, index *term) value {
-	a, ok := v.(*array)
-	i, known := index.asInt()
-	switch {
-	case !ok || !known:
-		return r.ts.sel(r.termOf(v), r.ts.at(index))
-	case a.mem.parts[i] != nil:
-		return a.mem.parts[i]
+	if a, ok := v.(*array); ok {
+		return a.mem.element(r, index)
 	}
-	return r.ts.sel(a.mem.content, r.ts.at(index))
+	return r.ts.sel(r.termOf(v), r.ts.at(index))
 }
 
 // withElement returns an array with another value for an element.
 func (r *run) withElement(v value, index *term, element value) value {
 	m := &memory{}
 	if a, ok := v.(*array); ok {
-		m.content, m.parts = a.mem.content, maps.Clone(a.mem.parts)
+		m.content, m.parts, m.room = a.mem.content, maps.Clone(a.mem.parts), a.mem.room
 	} else {
 		m.content = r.termOf(v)
 	}
@@ -168,9 +163,7 @@ func clone(v value) value {
 // isMore reports whether v, an element of a list, is kept as it is and not as a term: it can change.
 func isMore(v value) bool {
 	switch v := v.(type) {
-	case *list:
-		return !v.isMap
-	case *ref, *closure, native, *array:
+	case *list, *ref, *closure, native, *array:
 		return true
 	case *record:
 		return slices.ContainsFunc(v.fields, isMore)
@@ -178,25 +171,54 @@ func isMore(v value) bool {
 	return false
 }
 
+// key returns the index of the part that is at index, or index if none is there. Where that is not known it is chosen.
+func (m *memory) key(r *run, index *term) *term {
+	if m.parts[index] != nil {
+		return index
+	}
+	keys := m.keys()
+	isFull := len(keys) == m.room && !slices.ContainsFunc(keys, func(i *term) bool { return i.c == nil })
+	for n, i := range keys {
+		if i.c != nil && index.c != nil {
+			continue // they are not the same
+		}
+		if isFull && n == len(keys)-1 || r.decide(r.ts.binary(token.EQL, "int", index, i)) {
+			return i
+		}
+	}
+	return index
+}
+
+// keys returns the indices of the parts, in the same order each time.
+func (m *memory) keys() []*term {
+	return slices.SortedFunc(maps.Keys(m.parts), func(a, b *term) int { return a.id - b.id })
+}
+
+// element returns an element.
+func (m *memory) element(r *run, index *term) value {
+	index = m.key(r, index)
+	if part := m.parts[index]; part != nil {
+		return part
+	}
+	return r.ts.sel(m.content, r.ts.at(index))
+}
+
 // put stores an element.
 func (m *memory) put(r *run, index *term, v value) {
-	i, known := index.asInt()
-	if !known {
-		m.flatten(r)
-	}
-	if !known || !isMore(v) {
-		delete(m.parts, i)
+	index = m.key(r, index)
+	if !isMore(v) {
+		delete(m.parts, index)
 		m.content = r.ts.store(m.content, r.ts.at(index), r.kept(v))
 		return
 	}
 	if m.parts == nil {
-		m.parts = make(map[int]value)
+		m.parts = make(map[*term]value)
 	}
-	m.parts[i] = v
+	m.parts[index] = v
 	m.content = r.ts.store(m.content, r.ts.at(index), r.ts.of("part"))
 }
 
-// flatten makes terms of all elements: which of them is meant is not known.
+// flatten makes terms of all elements, for what takes them all at once.
 func (m *memory) flatten(r *run) {
 	m.content, m.parts = m.kept(r), nil
 }
@@ -218,12 +240,12 @@ func (m *memory) whole(r *run) *term { return m.with(r, r.termOf) }
 // kept is whole for what goes on to lead to the memory of the elements.
 func (m *memory) kept(r *run) *term { return m.with(r, r.kept) }
 
-// with is the content of m with what termOf makes of elements that are more than terms. It makes them in the same order
-// each time, since objects that are alike get their addresses in that order.
+// with is the content of m with what termOf makes of the parts, in the order in which objects that are alike get their
+// addresses.
 func (m *memory) with(r *run, termOf func(value) *term) *term {
 	t := m.content
-	for _, i := range slices.Sorted(maps.Keys(m.parts)) {
-		t = r.ts.store(t, r.ts.at(r.ts.int(i)), termOf(m.parts[i]))
+	for _, i := range m.keys() {
+		t = r.ts.store(t, r.ts.at(i), termOf(m.parts[i]))
 	}
 	return t
 }

@@ -12,10 +12,10 @@
 // executed. What can't be executed is an error of its own, see Unknown.
 //
 // This is a test with many inputs, and no proof: loops have few iterations, and paths are drawn at random. For a
-// given pair of functions it always gives the same answer. Four things are left to the planner's proofs: that shapes
+// given pair of functions it always gives the same answer. Five things are left to the planner's proofs: that shapes
 // fit where a loop runs past its end, that the side of a choice which is not taken does not fail, that pointers which
-// are read from memory lead to different objects (those that are parameters may lead to one), and what cells hold
-// after a failure.
+// are read from memory lead to different objects (those that are parameters may lead to one), which elements a slice
+// of an array shares with the array, and what cells hold after a failure.
 package verify
 
 import (
