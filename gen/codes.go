@@ -1249,16 +1249,22 @@ function it can't execute. Write that in another way, or move it into a function
 that the loop calls.`,
 		`
 func F(xs []*tensor.Tensor) {
-	names := []string{1: "odd", 0: "even"}
-	for i, x := range xs {
-		fmt.Println(names[i%2], x.Sum().Item())
+	first, other := []float64{0}, []float64{0}
+	sums := [][]float64{first, other}
+	for _, x := range xs {
+		slices.Reverse(sums)
+		first[0] += x.Sum().Item()
 	}
+	fmt.Println(sums)
 }`, `
 func F(xs []*tensor.Tensor) {
-	names := []string{"even", "odd"}
-	for i, x := range xs {
-		fmt.Println(names[i%2], x.Sum().Item())
+	first, other := []float64{0}, []float64{0}
+	sums := [][]float64{first, other}
+	for _, x := range xs {
+		sums[0], sums[1] = sums[1], sums[0]
+		first[0] += x.Sum().Item()
 	}
+	fmt.Println(sums)
 }`,
 	}, {
 		plan.NoRead, "there is nothing to rewrite",

@@ -233,22 +233,32 @@ func (f *frame) compositeOf(e *ast.CompositeLit, t types.Type) value {
 		}
 		return rec
 	case *types.Slice, *types.Array:
+		const most = 1000 // more are not made because of a key
 		var elems []value
+		upTo := func(n int) {
+			for len(elems) < n {
+				elems = append(elems, f.zero(elemOf(u)))
+			}
+		}
+		next := 0
 		for _, el := range e.Elts {
 			if kv, ok := el.(*ast.KeyValueExpr); ok {
-				key, _ := f.term(f.expr(kv.Key)).asInt()
-				if key < len(elems) || key > 1000 {
-					f.stop(el, "keys in a literal that are not in order")
-				}
-				for len(elems) < key {
-					elems = append(elems, f.zero(elemOf(u)))
+				if next, _ = f.term(f.expr(kv.Key)).asInt(); next > most {
+					f.stop(el, "a key in a literal that is so large")
 				}
 				el = kv.Value
 			}
-			elems = append(elems, f.expr(el))
+			upTo(next + 1)
+			elems[next] = f.expr(el)
+			next++
+		}
+		a, isArray := u.(*types.Array)
+		if isArray && a.Len() <= most {
+			upTo(int(a.Len()))
 		}
 		m := f.holding(elems)
-		if _, ok := u.(*types.Array); ok {
+		if isArray {
+			m.room = int(a.Len())
 			return f.arrayOf(m)
 		}
 		return &list{mem: m, len: f.ts.int(len(elems))}

@@ -127,6 +127,15 @@ var pairs = []struct {
 	right: []string{`all, both := []*row{{}, {}, {}, {}}, [4]*row{{}, {}, {}, {}}; later := asyncrt.NewLater[struct{}](9); defer later.Close()
 		for _, x := range xs { at := later.Read(x.Sum()); later.Do(func() { all[len(xs)%4].sum += at.Item() }); both[len(xs)%4].n++ }; later.Flush(); fmt.Fprintln(out, all, both); return w, 0`},
 }, {
+	name:     "a literal that names some elements of an array, in another order",
+	original: `a := &row{}; c := [4]*row{2: a, 1: {n: 1}}; if p := c[len(xs)%4]; p != nil { p.n += 2 }; return w, float64(a.n - c[1].n)`,
+	right:    []string{`a := &row{}; c := [...]*row{nil, {n: 1}, a, nil}; if p := c[len(xs)%4]; p != nil { p.n += 2 }; return w, float64(c[2].n - c[1].n)`},
+	wrong: map[string]string{
+		"others are taken": `a := &row{}; c := [4]*row{1: a, 2: {n: 1}}; if p := c[len(xs)%4]; p != nil { p.n += 2 }; return w, float64(a.n - c[2].n)`,
+		"none is nil":      `a := &row{}; c := [4]*row{2: a, 1: {n: 1}}; if p := c[1+len(xs)%2]; p != nil { p.n += 2 }; return w, float64(a.n - c[1].n)`,
+		"never nil":        `a := &row{}; c := [4]*row{2: a, 1: {n: 1}}; if p := c[len(xs)%4]; p != c[2] { c[1].n += 2 } else { a.n += 2 }; return w, float64(a.n - c[1].n)`,
+	},
+}, {
 	name:     "variables of type switches",
 	original: `var v any = tol; switch n := v.(type) { case float64: total += n; case int: total -= 1 }; return w, total`,
 	right:    []string{`var v any = tol; switch m := v.(type) { case float64: total = total + m; case int: total -= 1 }; return w, total`},
