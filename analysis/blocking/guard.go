@@ -32,7 +32,7 @@ type Guard uint8
 // The guards, from often to seldom: of several conditions, the greatest counts.
 const (
 	Always Guard = iota // as often as the code around it, as far as we know
-	byData              // depends on a value that was read: the reading is the finding
+	byData              // depends on a value that was read
 	Rarely              // in a share of the iterations that does not grow with them
 )
 

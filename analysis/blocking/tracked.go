@@ -414,6 +414,8 @@ func (h *historian) call(c *Call, i int) Lineage {
 			l = l.union(h.holder(c.Operand(tensorapi.Recv)[0], c.In))
 		case isGrad(c):
 			l.Yes = l.Yes || h.seed == nil
+		case i == 1 && c.Callee.Name() == "TopK": // indices
+			return Lineage{}
 		case passesGradients(c.Callee.Name()):
 			l = l.union(h.union(c.Operand(tensorapi.Recv), c.In))
 		default:

@@ -78,24 +78,29 @@ func sums(f *blocking.Func) []keeping {
 	var list []keeping
 	for _, c := range f.Calls {
 		assign, ok := c.Value().Parent().Node().(*ast.AssignStmt)
-		if !ok || c.API.Kind != tensorapi.Op || len(assign.Lhs) != 1 || assign.Tok != token.ASSIGN {
+		if !ok || c.API.Kind != tensorapi.Op || len(assign.Lhs) != len(assign.Rhs) || assign.Tok != token.ASSIGN {
 			continue
 		}
-		if k, ok := sum(f.Package, c, assign); ok {
-			list = append(list, k)
+		_, i := c.Value().ParentEdge()
+		k, ok := sum(f.Package, c, assign.Lhs[i])
+		if !ok {
+			continue
 		}
+		if k.Pos, k.End = assign.Pos(), assign.End(); len(assign.Lhs) > 1 {
+			k.Pos, k.End = assign.Rhs[i].Pos(), assign.Rhs[i].End()
+		}
+		list = append(list, k)
 	}
 	return list
 }
 
-// sum returns the keeping that assign is, if it assigns the result of c and adds to a sum.
-func sum(pkg *blocking.Package, c *blocking.Call, assign *ast.AssignStmt) (keeping, bool) {
-	total := assign.Lhs[0]
+// sum returns the keeping, without its place, that an assignment of the result of c to total is, if it adds to a sum.
+func sum(pkg *blocking.Package, c *blocking.Call, total ast.Expr) (keeping, bool) {
 	v := pkg.Variable(total)
 	if v == nil || !blocking.IsTensors(v.Type()) || blocking.IsTensor(v.Type()) && pkg.Params[v].Of != nil {
 		return keeping{}, false
 	}
-	k := keeping{Kind: summing, Pos: assign.Pos(), End: assign.End(), Kept: types.ExprString(total)}
+	k := keeping{Kind: summing, Kept: types.ExprString(total)}
 	if at, ok := addends(pkg, c, total); ok {
 		if k.Part = partWithHistory(pkg, c, at, v); k.Part == nil {
 			return keeping{}, false

@@ -56,8 +56,6 @@
 //   - reads under a condition that holds rarely: every third or hundredth iteration, chosen ones,
 //     once a second, the first or the last iteration, on errors, when verbose. They are reported if
 //     the loop takes all its steps of training under the same condition;
-//   - reads that depend on a value read before: the finding is at that read. This doesn't go for the
-//     rest of an iteration, if the value only decides which iterations are skipped by continue;
 //   - loops over at most four things, such as what TopK(3, 0, …) has found, and loops that leave after
 //     the read;
 //   - outer loops, as over epochs: each iteration passes through data, or trains in a loop of its

@@ -111,7 +111,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			continue
 		}
 		l := hotLoop(pkg, c, w)
-		if l == nil || pkg.GuardOf(c.In, c.Expr.Pos(), l) != blocking.Always || WaitedBefore(pkg, c, w.Operand, l) || isRequested(pkg, c, w.Operand, l) || w.Via != nil && takesLatency(pkg, c, l) {
+		if l == nil || pkg.GuardOf(c.In, c.Expr.Pos(), l) == blocking.Rarely || WaitedBefore(pkg, c, w.Operand, l) || isRequested(pkg, c, w.Operand, l) || w.Via != nil && takesLatency(pkg, c, l) {
 			continue
 		}
 		s := &Site{

@@ -58,3 +58,25 @@ func (s *sorter) values(xs []*tensor.Tensor) (list []float64) {
 	}
 	return list
 }
+
+// The second result of TopK has indices, and labels have no history.
+func (s *sorter) found(xs, labels []*tensor.Tensor) float64 {
+	found, top := tensor.Zeros(), tensor.Zeros()
+	for i, x := range xs {
+		best, at := s.score(x).TopK(3, 0, tensor.Descending)
+		found = found.Add(labels[i].Take(0, at).Sum())
+		top = top.Add(best.Sum()) // want `top keeps the history of best.Sum\(\) of every iteration`
+	}
+	return found.Item() + top.Item()
+}
+
+// Two sums in one statement.
+func (s *sorter) both(xs, ys []*tensor.Tensor) float64 {
+	a, b := tensor.Zeros(), tensor.Zeros()
+	for i, x := range xs {
+		l := nn.MSELoss(s.net.Forward(x), ys[i])
+		s.opt.Minimize(l)
+		a, b = a.Add(l), b.Add(l.Detach()) // want `a keeps the history of l of every iteration, and is only read; add l.Detach\(\)`
+	}
+	return a.Item() + b.Item()
+}

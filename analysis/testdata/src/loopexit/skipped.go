@@ -36,7 +36,7 @@ func instead(net nn.Module, opt *optim.Optimizer, xs []*tensor.Tensor) (sum floa
 			continue
 		}
 		opt.Minimize(loss)
-		if net.Forward(x).Norm().Item() > sum {
+		if net.Forward(x).Norm().Item() > sum { // want `value decides in loop`
 			break
 		}
 	}

@@ -264,7 +264,7 @@ func verdicts(data []Batch) (ok, bad bool) {
 		ok = ok && above(step(b).Item())      // want `read after the loop, or only`
 		bad = bad || step(b).Item() > 3       // want `only kept`
 		bad = (step(b).Item() > 4) || bad     // want `only kept`
-		bad = bad && ok && step(b).Item() > 5 // asks ok, too
+		bad = bad && ok && step(b).Item() > 5 // want `only kept`
 	}
 	for _, b := range data {
 		if ok {
@@ -387,4 +387,26 @@ func byExpression(data []Batch) (sum float64) {
 		sum += (*tensor.Tensor).Item(step(b)) // want `only kept`
 	}
 	return sum
+}
+
+// A value that was read decides whether another one is.
+
+func detected(xs []*tensor.Tensor, threshold float64) (bins []int64) {
+	for _, x := range xs {
+		p := x.Square()
+		if p.Max().Item() > threshold {
+			bins = append(bins, p.ArgMax(0).ItemInt()) // want `only kept`
+		}
+	}
+	return bins
+}
+
+func binned(conf, right *tensor.Tensor, out []float64) {
+	for b := range out {
+		in := conf.MulScalar(float64(b))
+		n := in.Sum().Item()
+		if n > 0 {
+			out[b] = in.Mul(right).Sum().Item() / n // want `AT001`
+		}
+	}
 }
