@@ -113,7 +113,7 @@ func (l *pReLU) Forward(x *tensor.Tensor) *tensor.Tensor {
 		wrong("PReLU", "the input has shape %v, want [N C ...] with %d channels", x.Shape(), l.slopes)
 	}
 	if !l.weight.IsSet() {
-		set(l.weight, nil, Constant(0.25), like(x), l.slopes, l.slopes, l.slopes)
+		set(l.weight, nil, Constant(0.25), likeInput(x), l.slopes, l.slopes, l.slopes)
 	}
 	w := l.weight.Value()
 	defer tensor.Dead(w)
@@ -170,7 +170,7 @@ func withConstant(f *tensor.Fused, c float64, format string, args ...any) Module
 
 // ofConstant returns f of x and a number behind them.
 func ofConstant(f *tensor.Fused, c float64, x ...*tensor.Tensor) *tensor.Tensor {
-	number := like(x[0]).Scalar(c)
+	number := likeInput(x[0]).Scalar(c)
 	defer tensor.Dead(number)
 	return f.Of(append(x[:len(x):len(x)], number)...)
 }
@@ -252,6 +252,7 @@ func (l *dropout) Forward(x *tensor.Tensor) *tensor.Tensor {
 	if !l.mode.IsTraining() || l.p == 0 {
 		return x.As(x.DType()) // a handle of its own
 	}
+	mustFloat(x)
 	u := tensor.On(x.Device()).As(x.DType()).Rand(shape...)
 	defer tensor.Dead(u)
 	return ofConstant(dropped, l.p, x, u)

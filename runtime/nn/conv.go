@@ -131,15 +131,18 @@ func (l *convolution) begin(x *tensor.Tensor) {
 		if l.axes == 1 {
 			what = "sequences [N C L], or one [C L]"
 		}
-		wrong(l.name, "the input has shape %v, want %s, and channels in %d groups, as are the layer's %d", x.Shape(), what, groups, l.out)
+		if groups > 1 {
+			what += fmt.Sprintf(", and channels in %d groups, as are the layer's %d", groups, l.out)
+		}
+		wrong(l.name, "the input has shape %v, want %s", x.Shape(), what)
 	}
 	in, out, area := x.Dim(-1-l.axes)/groups, l.out/groups, l.size[0]*l.size[1]
 	shape := append([]int{l.out, in}, l.size[2-l.axes:]...)
 	if l.transposed {
 		shape[0], shape[1] = in*groups, out
 	}
-	set(l.weight, l.init.Weight, XavierUniform(), like(x), in*area, out*area, shape...)
-	set(l.bias, l.init.Bias, Zeros(), like(x), in*area, out*area, l.out)
+	set(l.weight, l.init.Weight, XavierUniform(), likeInput(x), in*area, out*area, shape...)
+	set(l.bias, l.init.Bias, Zeros(), likeInput(x), in*area, out*area, l.out)
 }
 
 // Params implements Module.

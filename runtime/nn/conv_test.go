@@ -140,14 +140,14 @@ func TestConvMistakes(t *testing.T) {
 	mistaken(t, map[string]func(){
 		"nn: Conv2D: -1 channels, a kernel of 3 rows and 3 columns": func() { nn.Conv2D(-1, tensor.Both(3), tensor.Conv{}) },
 		"nn: Conv2D: 1 channels, a kernel of 0 rows and 3 columns":  func() { nn.Conv2D(1, tensor.Pair{0, 3}, tensor.Conv{}) },
-		"nn: Conv2D: the input has shape [3 3], want images [N C H W], or one [C H W], and channels in 1 groups, as are the layer's 2 (Conv2D(2, 1x1))": func() {
+		"nn: Conv2D: the input has shape [3 3], want images [N C H W], or one [C H W] (Conv2D(2, 1x1))": func() {
 			nn.Conv2D(2, tensor.Both(1), tensor.Conv{}).Forward(tensor.Ones(3, 3))
 		},
 		"nn: Conv2D: the input has shape [3 4 4], want images [N C H W], or one [C H W], and channels in 2 groups, as are the layer's 2 (Conv2D(2, 1x1, Groups 2))": func() {
 			nn.Conv2D(2, tensor.Both(1), tensor.Conv{Groups: 2}).Forward(tensor.Ones(3, 4, 4))
 		},
 		"nn: Conv1D: 1 channels, a kernel of 0 elements": func() { nn.Conv1D(1, 0, tensor.Conv{}) },
-		"nn: ConvTranspose1D: the input has shape [3], want sequences [N C L], or one [C L], and channels in 1 groups, as are the layer's 2 (ConvTranspose1D(2, 1))": func() {
+		"nn: ConvTranspose1D: the input has shape [3], want sequences [N C L], or one [C L] (ConvTranspose1D(2, 1))": func() {
 			nn.ConvTranspose1D(2, 1, tensor.ConvTranspose{}).Forward(tensor.Ones(3))
 		},
 		"nn: AdaptiveAvgPool2D: 0 rows and 1 columns":                                       func() { nn.AdaptiveAvgPool2D(0, 1) },

@@ -239,5 +239,19 @@ func set(p *Param, what, otherwise Initialiser, on tensor.Maker, in, out int, sh
 	tensor.Dead(x)
 }
 
-// like makes parameters for inputs such as x: on its device, in its element type, in no scope.
+// likeInput is like for what a layer computes with beside its input x. It panics if x has other numbers than
+// floating-point ones.
+func likeInput(x *tensor.Tensor) tensor.Maker {
+	mustFloat(x)
+	return like(x)
+}
+
+// mustFloat panics unless x, the input of a layer, has floating-point numbers: images, for one, are often uint8.
+func mustFloat(x *tensor.Tensor) {
+	if !x.DType().IsFloat() {
+		wrong("Forward", "the input is %v, want floating-point numbers: convert with As", x.DType())
+	}
+}
+
+// like makes tensors such as x: on its device, in its element type, in no scope.
 func like(x *tensor.Tensor) tensor.Maker { return tensor.On(x.Device().Unscoped()).As(x.DType()) }

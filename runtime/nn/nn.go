@@ -140,8 +140,8 @@ func (d *dense) begin(x *tensor.Tensor) {
 		wrong("Dense", "the input is a number, want a vector for each sample")
 	}
 	in := x.Dim(-1)
-	set(d.weight, d.init.Weight, XavierUniform(), like(x), in, d.out, in, d.out)
-	set(d.bias, d.init.Bias, Zeros(), like(x), in, d.out, d.out)
+	set(d.weight, d.init.Weight, XavierUniform(), likeInput(x), in, d.out, in, d.out)
+	set(d.bias, d.init.Bias, Zeros(), likeInput(x), in, d.out, d.out)
 }
 
 // Params implements Module.

@@ -113,6 +113,21 @@ func TestMistakes(t *testing.T) {
 	})
 }
 
+// A layer whose input has no floating-point numbers says so, and not that something that it calls can't have them.
+func TestInputsThatAreIntegers(t *testing.T) {
+	images := tensor.Full(1, 1, 4, 4).As(tensor.Uint8)
+	for _, layer := range []nn.Module{
+		nn.Dense(2), nn.Conv1D(2, 2, tensor.Conv{}), nn.Conv2D(2, tensor.Both(2), tensor.Conv{}), nn.LSTM(2, 1),
+		nn.LayerNorm(), nn.BatchNorm(), nn.RMSNorm(), nn.GroupNorm(1), nn.PReLU(1), nn.LeakyReLU(0.1), nn.Dropout(0.5),
+	} {
+		mistaken(t, map[string]func(){
+			fmt.Sprintf("nn: Forward: the input is uint8, want floating-point numbers: convert with As (%v)", layer): func() {
+				layer.Forward(images)
+			},
+		})
+	}
+}
+
 // A mistake in a layer of a module of one's own says which layer it is, by its name once that is known.
 func TestMistakesSayWhere(t *testing.T) {
 	type model struct {

@@ -50,8 +50,8 @@ func (n Norm) affine() (a affine) {
 // begin gives the parameters n elements each, for inputs like x.
 func (a affine) begin(x *tensor.Tensor, n int) {
 	if !areSet(a.gain, a.bias) {
-		set(a.gain, nil, Ones(), like(x), n, n, n)
-		set(a.bias, nil, Zeros(), like(x), n, n, n)
+		set(a.gain, nil, Ones(), likeInput(x), n, n, n)
+		set(a.bias, nil, Zeros(), likeInput(x), n, n, n)
 	}
 }
 

@@ -309,10 +309,10 @@ func (r *Recurrent) params(l int, back bool, x *tensor.Tensor) (w, u, b, d *tens
 	if !areSet(of[:]...) {
 		bound := 1 / math.Sqrt(float64(r.hidden))
 		all, in, out := Uniform(-bound, bound), x.Dim(-1), r.gates*r.hidden
-		set(of[0], r.init.Weight, all, like(x), in, r.hidden, in, out)
-		set(of[1], r.init.Weight, all, like(x), r.hidden, r.hidden, r.hidden, out)
-		set(of[2], r.init.Bias, all, like(x), in, r.hidden, out)
-		set(of[3], r.init.Bias, all, like(x), r.hidden, r.hidden, out)
+		set(of[0], r.init.Weight, all, likeInput(x), in, r.hidden, in, out)
+		set(of[1], r.init.Weight, all, likeInput(x), r.hidden, r.hidden, r.hidden, out)
+		set(of[2], r.init.Bias, all, likeInput(x), in, r.hidden, out)
+		set(of[3], r.init.Bias, all, likeInput(x), r.hidden, r.hidden, out)
 	}
 	var values [4]*tensor.Tensor
 	for i, p := range of {
