@@ -99,8 +99,12 @@ func readCSV(r io.Reader, o CSVOptions) (*Table, error) {
 			for _, c := range a.columns {
 				v, err := strconv.ParseFloat(strings.TrimSpace(fields[c]), 32)
 				if err != nil {
-					line, column := in.FieldPos(c)
-					return fmt.Errorf("line %d, column %d (%s): %q is no number that float32 has", line, column, shown(names[c]), shown(fields[c]))
+					line, _ := in.FieldPos(c)
+					hint := ""
+					if o.Class == "" && strings.TrimSpace(fields[c]) != "" && errors.Is(err, strconv.ErrSyntax) {
+						hint = ": CSVOptions.Class names a column of labels"
+					}
+					return fmt.Errorf("line %d, column %q: %q is no number that float32 has%s", line, shown(names[c]), shown(fields[c]), hint)
 				}
 				a.to.Data = append(a.to.Data, float32(v))
 			}

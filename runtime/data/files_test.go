@@ -126,13 +126,14 @@ func TestWrongIDX(t *testing.T) {
 		{nil, "it is cut off"},
 		{good[:3], "it is cut off"},
 		{good[:11], "it is cut off"},
-		{good[:17], "cut off"},
+		{good[:17], "it is cut off: 5 of 6 elements are there"},
 		{append(slices.Clone(good), 0), "there is more"},
 		{zipped(t, append(slices.Clone(good), 0)), "there is more"},
 		{zipped(t, good)[:20], "cut off"},
 		{[]byte("PNG\x01aaaa"), "not in the format IDX"},
 		{[]byte{0, 0, 8, 0}, "not in the format IDX"},
-		{idx(t, 0x0a, []int{1}, []byte{1}), "type 0x0a"},
+		{idx(t, 0x0a, []int{1}, []byte{1}), "elements of type 0x0a, which"},
+		{idx(t, 0x0e, []int{1}, []float64{1}), "type 0x0e (float64), which can't be read as float32"},
 		{idx(t, 0x08, []int{1 << 31}, []byte{1}), "too large"},
 		{idx(t, 0x08, []int{1 << 30, 1 << 30, 1 << 30}, []byte{1}), "too large"},
 		{idx(t, 0x08, slices.Repeat([]int{1 << 30}, 200), []byte{1}), "too large"},
@@ -236,10 +237,10 @@ func TestWrongCSV(t *testing.T) {
 		o          data.CSVOptions
 	}{
 		{"", "it is empty", data.CSVOptions{}},
-		{"a,b\n1,2\n3,x\n", `line 3, column 3 (b): "x" is no number`, data.CSVOptions{}},
-		{"a,b\n\n\n1,\n", `line 4, column 3 (b): "" is no number`, data.CSVOptions{}},
-		{"a,b\n\"1\n\",2\n3,\"4\n5\"\n", `line 4, column 3 (b)`, data.CSVOptions{}},
-		{"1e60\n", "line 1, column 1 (0)", data.CSVOptions{NoHeader: true}},
+		{"a,b\n1,2\n3,x\n", `line 3, column "b": "x" is no number that float32 has: CSVOptions.Class names`, data.CSVOptions{}},
+		{"a,b\n\n\n1,\n", `line 4, column "b": "" is no number`, data.CSVOptions{}},
+		{"a,b\n\"1\n\",2\n3,\"4\n5\"\n", `line 4, column "b"`, data.CSVOptions{}},
+		{"1e60\n", `line 1, column "0"`, data.CSVOptions{NoHeader: true}},
 		{"a,b\r1,2\r", "column 1 has a carriage return", data.CSVOptions{}},
 		{"a,b\n1,2\n3\n", "line 3: wrong number of fields", data.CSVOptions{}},
 		{"a,b\n1,\"2\n", `parse error`, data.CSVOptions{}},
@@ -257,7 +258,7 @@ func TestWrongCSV(t *testing.T) {
 	if err := os.WriteFile(name, []byte("a\nx\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := data.ReadCSVFile(name); err == nil || !strings.Contains(err.Error(), name+": line 2, column 1 (a)") {
+	if _, err := data.ReadCSVFile(name); err == nil || !strings.Contains(err.Error(), name+`: line 2, column "a"`) {
 		t.Errorf("a file: %v", err)
 	}
 	if _, err := data.ReadCSVFile("nowhere.csv"); !errors.Is(err, os.ErrNotExist) {

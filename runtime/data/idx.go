@@ -79,7 +79,7 @@ func readIDX[T device.Element](r io.Reader, most, unpacked int64) (a Array[T], e
 	}
 	decode, width := idxDecoder[T](kind)
 	if decode == nil {
-		return a, fmt.Errorf("elements of type 0x%02x, which can't be read as %v", kind, device.DTypeOf[T]())
+		return a, fmt.Errorf("elements of type 0x%02x%s, which can't be read as %v", kind, idxTypes[kind], device.DTypeOf[T]())
 	}
 	n := size(shape)
 	if n < 0 || n > maxIDX {
@@ -93,9 +93,9 @@ func readIDX[T device.Element](r io.Reader, most, unpacked int64) (a Array[T], e
 	chunk := make([]byte, 1<<13*width)
 	for len(data) < n {
 		some := chunk[:min(n-len(data), 1<<13)*width]
-		if _, err := io.ReadFull(b, some); err != nil {
+		if got, err := io.ReadFull(b, some); err != nil {
 			if err == io.EOF || err == io.ErrUnexpectedEOF {
-				return a, fmt.Errorf("it is cut off: %d of %d elements are there", len(data), n)
+				return a, fmt.Errorf("it is cut off: %d of %d elements are there", len(data)+got/width, n)
 			}
 			return a, err
 		}
@@ -158,6 +158,9 @@ func cutOff(err error) error {
 	}
 	return err
 }
+
+// idxTypes are the types of elements that the format has, for errors.
+var idxTypes = map[byte]string{0x08: " (uint8)", 0x09: " (int8)", 0x0b: " (int16)", 0x0c: " (int32)", 0x0d: " (float32)", 0x0e: " (float64)"}
 
 // idxDecoder returns a function that appends the elements in bytes to a slice, and the number of bytes of one. It is
 // nil if T does not have all numbers of the type.
