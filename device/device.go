@@ -154,8 +154,12 @@ func openLocked(name string) (*state, error) {
 		names = append(names, drv.Name)
 	}
 	hint := ""
-	if driverName == "opencl" {
+	switch {
+	case slices.Contains(names, "opencl"):
+	case driverName == "opencl":
 		hint = `; import _ "github.com/asyncgen/asyncgen/device/opencl" for that`
+	case driverName == "gpu" || driverName == "cuda":
+		hint = `; import _ "github.com/asyncgen/asyncgen/device/opencl" for GPUs, which are opencl:0 and so on`
 	}
 	return nil, fmt.Errorf("device: unknown device %q: this program has %s%s", name, strings.Join(names, ", "), hint)
 }

@@ -112,7 +112,8 @@ func TestOpenErrors(t *testing.T) {
 	sick.Count = func() (int, error) { return 0, errors.New("bad settings") }
 	withDrivers(t, driver("cpu", KindCPU, 1), broken, sick)
 	for name, want := range map[string]string{
-		"gpu":      `device: unknown device "gpu": this program has broken, cpu, sick`,
+		"gpu":      `device: unknown device "gpu": this program has broken, cpu, sick; import _ "github.com/asyncgen/asyncgen/device/opencl" for GPUs, which are opencl:0 and so on`,
+		"tpu":      `device: unknown device "tpu": this program has broken, cpu, sick`,
 		"opencl:1": `device: unknown device "opencl:1": this program has broken, cpu, sick; import _ "github.com/asyncgen/asyncgen/device/opencl" for that`,
 		"cpu:1":    "device: no cpu:1, there are 1",
 		"cpu:x":    `device: "cpu:x": the part after the colon must be a number from 0`,
@@ -157,8 +158,8 @@ func TestDefault(t *testing.T) {
 	}
 
 	registry.def = nil
-	t.Setenv("ASYNCGEN_DEVICE", "gpu:0")
-	const want = `ASYNCGEN_DEVICE: device: unknown device "gpu:0": this program has cpu, sim`
+	t.Setenv("ASYNCGEN_DEVICE", "tpu:0")
+	const want = `ASYNCGEN_DEVICE: device: unknown device "tpu:0": this program has cpu, sim`
 	if _, err := Open(""); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
