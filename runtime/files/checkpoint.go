@@ -93,8 +93,10 @@ func NewCheckpoints(dir string, parts Parts, options ...CheckpointOptions) *Chec
 		switch {
 		case name == "" || strings.Contains(name, ".") || name == generatorName:
 			wrong("NewCheckpoints", "a part can't be called %q", name)
+		case isNil(p):
+			wrong("NewCheckpoints", "the part %q is nil", name)
 		case !isPart(p):
-			wrong("NewCheckpoints", "the part %q is nil, or a %T: see files.Parts for what can be one", name, p)
+			wrong("NewCheckpoints", "the part %q is of type %T, want a pointer to a number, a model, an optimiser or what else files.Parts has", name, p)
 		}
 	}
 	return c
@@ -113,11 +115,13 @@ type marshaler interface {
 	encoding.BinaryUnmarshaler
 }
 
-// isPart reports whether p can be a part. Whether a model is one is said by nn.Named.
+func isNil(p any) bool {
+	v := reflect.ValueOf(p)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// isPart reports whether p, which is not nil, can be a part. Whether a model is one is said by nn.Named.
 func isPart(p any) bool {
-	if v := reflect.ValueOf(p); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return false
-	}
 	switch p.(type) {
 	case *int, *int64, *float64, *bool, *string, tensor.Cell, named, marshaler, nn.Stateful:
 		return true

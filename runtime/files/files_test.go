@@ -244,9 +244,10 @@ func TestMistakes(t *testing.T) {
 		`files: WriteShards: an index is called`: func() { files.WriteShards("x.json", nil, nil, 1) },
 		`files: WriteShards: shards of 0 bytes`:  func() { files.WriteShards("x.safetensors.index.json", nil, nil, 0) },
 		`a part can't be called "a.b"`:           func() { files.NewCheckpoints("", files.Parts{"a.b": nn.Dense(1)}) },
-		`the part "a" is nil, or a int`:          func() { files.NewCheckpoints("", files.Parts{"a": 1}) },
-		`the part "a" is nil, or a []int`:        func() { files.NewCheckpoints("", files.Parts{"a": []int{}}) },
-		`nil, or a *optim.Optimizer`:             func() { files.NewCheckpoints("", files.Parts{"a": (*optim.Optimizer)(nil)}) },
+		`the part "a" is of type int, want a p`:  func() { files.NewCheckpoints("", files.Parts{"a": 1}) },
+		`the part "a" is of type []int, want`:    func() { files.NewCheckpoints("", files.Parts{"a": []int{}}) },
+		`the part "a" is nil`:                    func() { files.NewCheckpoints("", files.Parts{"a": (*optim.Optimizer)(nil)}) },
+		`the part "b" is nil`:                    func() { files.NewCheckpoints("", files.Parts{"b": nil}) },
 		`files: NewCheckpoints: -1 checkpoints`:  func() { files.NewCheckpoints("", nil, files.CheckpointOptions{Keep: -1}) },
 		`files: Save: a checkpoint with`:         func() { files.NewCheckpoints("", nil).Save(-1) },
 	} {

@@ -98,6 +98,7 @@ func hostileSafetensors() map[string][]byte {
 		"does not begin with {":                 make([]byte, 8),
 		"a header of 18446744073709551615":      append(bytes.Repeat([]byte{255}, 8), make([]byte, 100)...),
 		"more than 100000000":                   append(binary.LittleEndian.AppendUint64(nil, 100_000_001), make([]byte, 100)...),
+		"but a zip file":                        append([]byte("PK\x03\x04"), make([]byte, 100)...),
 		"in a file of 9 bytes":                  append(binary.LittleEndian.AppendUint64(nil, 100_000_000), '{'),
 		"is not UTF-8":                          file("{\"\xff\":{}}", 0),
 		"ends too early":                        file(`{"a":{"dtype":"U8"`, 0),

@@ -138,6 +138,8 @@ func (s *shard) read() error {
 		}
 		n := binary.LittleEndian.Uint64(b)
 		switch {
+		case bytes.HasPrefix(b, []byte("PK\x03\x04")):
+			return malformed("it is no safetensors file, but a zip file, as those of torch.save and NumPy's npz are")
 		case n > maxHeader:
 			return malformed("it is no safetensors file: a header of %d bytes, more than %d", n, maxHeader)
 		case int64(n) > size-8:
