@@ -75,8 +75,10 @@ func parseLine(text string) (step int, name string, value float64, err error) {
 		return 0, "", 0, errors.New("not four fields: step,name,value,time")
 	}
 	if step, err = strconv.Atoi(fields[0]); err != nil {
-		return 0, "", 0, err
+		return 0, "", 0, fmt.Errorf("the step is %q, want an integer", fields[0])
 	}
-	value, err = strconv.ParseFloat(fields[2], 64)
-	return step, fields[1], value, err
+	if value, err = strconv.ParseFloat(fields[2], 64); err != nil {
+		return 0, "", 0, fmt.Errorf("the value is %q, want a number", fields[2])
+	}
+	return step, fields[1], value, nil
 }

@@ -364,16 +364,17 @@ func TestOtherFiles(t *testing.T) {
 			t.Errorf("Read of %s returns %v, %v", path, list, err)
 		}
 	}
-	for _, text := range []string{
-		"step,name,value,time\n1,a,2,now\n1,b,x,now\n",
-		"step,name,value,time\n1,a,2,now\n2,a,2,now,and more\n",
-		"{\"step\":1,\"name\":\"a\",\"value\":2}\n\n",
-		"{\"step\":1,\"name\":\"a\",\"value\":2}\n{\"step\":2,\"name\":\"a\",\"value\":2}{\"step\":3,\"name\":\"a\",\"value\":2}\n",
+	for text, want := range map[string]string{
+		"step,name,value,time\n1,a,2,now\n1,b,x,now\n":                                                                              `the value is "x", want a number`,
+		"step,name,value,time\n1,a,2,now\nwidth,length,kind,x\n":                                                                    `the step is "width", want an integer`,
+		"step,name,value,time\n1,a,2,now\n2,a,2,now,and more\n":                                                                     "not four fields",
+		"{\"step\":1,\"name\":\"a\",\"value\":2}\n\n":                                                                               "",
+		"{\"step\":1,\"name\":\"a\",\"value\":2}\n{\"step\":2,\"name\":\"a\",\"value\":2}{\"step\":3,\"name\":\"a\",\"value\":2}\n": "",
 	} {
 		if err := os.WriteFile(other, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := scalars.Read(other); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("other.txt:%d: ", strings.Count(text, "\n"))) || len(list) != 1 || len(list[0].Steps) != 1 {
+		if list, err := scalars.Read(other); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("other.txt:%d: %s", strings.Count(text, "\n"), want)) || len(list) != 1 || len(list[0].Steps) != 1 {
 			t.Errorf("Read of %q returns %v, %v", text, list, err)
 		}
 	}
