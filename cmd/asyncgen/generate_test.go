@@ -129,6 +129,11 @@ func TestGenerateTrouble(t *testing.T) {
 	if message := oneLine(t, exitTrouble, "generate", "./nothing"); !strings.Contains(message, "nothing") {
 		t.Errorf("no package: %q", message)
 	}
+	for _, name := range []string{"nothing.go", "./nothing.go"} {
+		if message := oneLine(t, exitTrouble, "generate", name); !strings.Contains(message, "nothing.go") {
+			t.Errorf("no file: %q", message)
+		}
+	}
 }
 
 func TestOverlaid(t *testing.T) {

@@ -280,7 +280,7 @@ func Load(ctx context.Context, c Config) (*Program, error) {
 			return nil, fmt.Errorf("load: %s", why)
 		}
 	}
-	c.Patterns = folders(c.Patterns)
+	c.Patterns = folders(c.Dir, c.Patterns)
 	pc := &packages.Config{Context: ctx, Mode: shallow, Dir: c.Dir, Env: c.Env, BuildFlags: c.BuildFlags}
 	found, err := packages.Load(pc, c.Patterns...)
 	if err != nil {
@@ -342,13 +342,15 @@ func NoPackage(word string) string {
 	return ""
 }
 
-// folders replaces files in patterns by the packages that they belong to: a
-// list of files is a package of its own to the go command, which can't be
-// loaded together with others.
-func folders(patterns []string) []string {
+// folders replaces files in patterns, which are relative to dir, by the
+// packages that they belong to: a list of files is a package of its own to the
+// go command, which can't be loaded together with others. Other words that end
+// in .go stay, as they do with the go command: packages, and files that are
+// not there.
+func folders(dir string, patterns []string) []string {
 	var out []string
 	for _, p := range patterns {
-		if strings.HasSuffix(p, ".go") {
+		if isFile(dir, p) {
 			p = filepath.Dir(p)
 			if !filepath.IsAbs(p) {
 				p = "." + string(filepath.Separator) + p
@@ -359,6 +361,17 @@ func folders(patterns []string) []string {
 		}
 	}
 	return out
+}
+
+func isFile(dir, name string) bool {
+	if !strings.HasSuffix(name, ".go") {
+		return false
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	info, err := os.Stat(name)
+	return err == nil && !info.IsDir()
 }
 
 // choose picks from the graph of imports the packages to load with syntax:
