@@ -44,7 +44,7 @@ func (s *inline) lines(statements ...string) string {
 	var b strings.Builder
 	for _, st := range statements {
 		b.WriteString(st)
-		if strings.HasSuffix(st, "{") {
+		if strings.HasSuffix(st, "{") || strings.HasSuffix(st, ":") { // a label is that of the statement behind it
 			b.WriteString(" ")
 		} else {
 			b.WriteString("; ")
