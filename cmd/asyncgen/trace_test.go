@@ -75,6 +75,7 @@ The page is `
 	}
 
 	write("notes.html", "my notes")
+	write("run.report", `{"asyncgen":"report","version":2,"run":"1","program":"p","pid":1,"turn":1}`+"\n")
 	for _, c := range []struct {
 		args []string
 		want string
@@ -83,6 +84,7 @@ The page is `
 		{[]string{"trace", "a", "b"}, "which file?"},
 		{[]string{"trace", "absent.json"}, "no such file"},
 		{[]string{"trace", "main.go"}, "main.go: this is no trace"},
+		{[]string{"trace", "run.report"}, "run.report: this is no trace but a report of waits"},
 		{[]string{"trace", "."}, "is a directory"},
 		{[]string{"trace", "-o", "notes.html", "run.json"}, "notes.html has something else in it than a page of a trace, and stays as it is"},
 		{[]string{"trace", "-o", "run.json", "run.json"}, "stays as it is"},

@@ -90,6 +90,9 @@ func Read(r io.Reader) (*Trace, error) {
 		line := bytes.TrimSpace(lines.Bytes())
 		switch {
 		case n == 1:
+			if bytes.HasPrefix(line, []byte(`{"asyncgen":"report"`)) {
+				return nil, errors.New("this is no trace but a report of waits: asyncgen vet -report=FILE reads it")
+			}
 			if !bytes.Equal(line, []byte("[")) {
 				return nil, errors.New("this is no trace: its first line is not \"[\", as ASYNCGEN_TRACE and asyncrt.StartTrace write it")
 			}
