@@ -46,7 +46,7 @@ func gain(d *Device, p *programs) []string {
 		result += fmt.Sprintf("it waits %s times instead of %s, and is blocked for %s instead of %s, for most of which the device has nothing to do: "+
 			"most waits are in what was not rewritten, or can't come later", grouped(w.Sync.Waits), grouped(o.Sync.Waits), duration(w.blocked()), duration(o.blocked()))
 	case w.blocked() >= o.blocked()/2:
-		result += fmt.Sprintf("it waits %s times instead of %s, but the device is busy all the time (compute-bound)",
+		result += fmt.Sprintf("it waits %s times instead of %s, but the device is busy most of that time (compute-bound)",
 			grouped(w.Sync.Waits), grouped(o.Sync.Waits))
 	default:
 		result += fmt.Sprintf("it is blocked for %s instead of %s, but the host has as much to do as before", duration(w.blocked()), duration(o.blocked()))
