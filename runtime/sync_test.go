@@ -45,7 +45,7 @@ func TestForbiddenReads(t *testing.T) {
 	_, err := x.ItemContext(t.Context())
 	forbidden("ItemContext", err)
 	forbidden("WaitAll", asyncrt.WaitAll())
-	if text := x.String(); !strings.HasPrefix(text, "<failed: ") || !strings.HasSuffix(text, ": String waits>") {
+	if text := x.String(); !strings.HasPrefix(text, "<failed: ") || !strings.HasSuffix(text, ": String waits, which is forbidden here>") {
 		t.Errorf("it prints as %s", text)
 	}
 }

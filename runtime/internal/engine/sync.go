@@ -28,7 +28,7 @@ type SyncError struct {
 }
 
 // Error names the call and its line.
-func (e *SyncError) Error() string { return "asyncgen: " + e.text() }
+func (e *SyncError) Error() string { return "asyncgen: " + e.text() + ", which is forbidden here" }
 
 // text returns the text without its prefix.
 func (e *SyncError) text() string {

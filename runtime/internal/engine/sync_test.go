@@ -16,7 +16,7 @@ func (s *setup) wantsSyncError(err error, call string, line int) {
 	s.Helper()
 	if e, ok := errors.AsType[*SyncError](err); !ok || e.Call != call || filepath.Base(e.File) != "sync_test.go" || e.Line != line {
 		s.Errorf("%v, want a SyncError of %s on line %d", err, call, line)
-	} else if !strings.HasSuffix(err.Error(), fmt.Sprintf("sync_test.go:%d: %s waits", line, call)) {
+	} else if !strings.HasSuffix(err.Error(), fmt.Sprintf("sync_test.go:%d: %s waits, which is forbidden here", line, call)) {
 		s.Errorf("the error is %q", err)
 	}
 }
