@@ -33,8 +33,11 @@ func MultiHeadAttention(width, heads int, how ...Heads) *Attention {
 	if h.KV == 0 {
 		h.KV = heads
 	}
-	if heads < 1 || h.KV < 1 || width < 0 || width%heads != 0 || heads%h.KV != 0 {
-		wrong("MultiHeadAttention", "%d elements in %d heads, and %d of keys and values: each is to be divided by the next", width, heads, h.KV)
+	if heads < 1 || width < 0 || width%heads != 0 {
+		wrong("MultiHeadAttention", "a width of %d for %d heads, want a multiple of the heads", width, heads)
+	}
+	if h.KV < 1 || heads%h.KV != 0 {
+		wrong("MultiHeadAttention", "%d heads with %d of keys and values, want a multiple of those", heads, h.KV)
 	}
 	if !(h.Dropout >= 0 && h.Dropout <= 1) {
 		wrong("MultiHeadAttention", "a Dropout with probability %v", h.Dropout)

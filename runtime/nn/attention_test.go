@@ -57,7 +57,10 @@ func TestKVCache(t *testing.T) {
 		"nn: MultiHeadAttention: Extend: earlier positions would look at later ones: set Heads.Causal (MultiHeadAttention(4, 2))": func() {
 			nn.MultiHeadAttention(4, 2).Extend(x, nn.NewKVCache())
 		},
-		"nn: MultiHeadAttention: 4 elements in 3 heads, and 3 of keys and values: each is to be divided by the next": func() {
+		"nn: MultiHeadAttention: 4 heads with 3 of keys and values, want a multiple of those": func() {
+			nn.MultiHeadAttention(8, 4, nn.Heads{KV: 3})
+		},
+		"nn: MultiHeadAttention: a width of 4 for 3 heads, want a multiple of the heads": func() {
 			nn.MultiHeadAttention(4, 3)
 		},
 		"nn: MultiHeadAttention: the inputs have shapes [3 4] and [3 4], want [N T C] and [N S D] (MultiHeadAttention(4, 1, Causal))": func() { layer.Forward(x.Row(0)) },
