@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -65,7 +66,7 @@ func ImageFolder[T uint8 | float32](files fs.FS, options ...ImageOptions) (*Imag
 	}
 	set := &Images[T]{files: files, options: o, resize: o.Height > 0}
 	if err := set.find(); err != nil {
-		return nil, fmt.Errorf("data: folder of images: %w", err)
+		return nil, fmt.Errorf("data: folder of images%s: %w", folder(files), err)
 	}
 	if !set.resize {
 		config, file, err := set.open(0)
@@ -76,6 +77,14 @@ func ImageFolder[T uint8 | float32](files fs.FS, options ...ImageOptions) (*Imag
 		set.options.Height, set.options.Width = config.Height, config.Width
 	}
 	return set, nil
+}
+
+// folder is " " and the name of a folder that [os.DirFS] has made files of, which its errors don't have.
+func folder(files fs.FS) string {
+	if v := reflect.ValueOf(files); v.Kind() == reflect.String {
+		return " " + v.String()
+	}
+	return ""
 }
 
 // find lists the files.

@@ -236,7 +236,7 @@ func TestWrongImages(t *testing.T) {
 			t.Errorf("%v is a folder of images", files)
 		}
 	}
-	if _, err := data.ImageFolder[uint8](os.DirFS("testdata/nowhere")); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := data.ImageFolder[uint8](os.DirFS("testdata/nowhere")); err == nil || !strings.HasPrefix(err.Error(), "data: folder of images testdata/nowhere: ") {
 		t.Errorf("no folder: %v", err)
 	}
 	mistake(t, "ImageFolder", func() { _, _ = data.ImageFolder[uint8](fstest.MapFS{}, data.ImageOptions{Width: 1}) })
