@@ -26,6 +26,12 @@ func TestOperationsAreListed(t *testing.T) {
 				}
 				listed[name] = true
 			}
+			// A bug: an argument behind a comma was a name of its own.
+			for _, name := range strings.Split(r.numpy+", "+r.torch, ", ") {
+				if strings.Count(name, "(") != strings.Count(name, ")") {
+					t.Errorf("%q has a comma in it", name)
+				}
+			}
 		}
 	}
 	delete(listed, "")
