@@ -47,6 +47,7 @@ func TestDocs(t *testing.T) {
 			}
 		}
 		testLinks(t, page, text)
+		testTables(t, page, text)
 	}
 	for command := range notRun {
 		if !used[command] {
@@ -92,6 +93,21 @@ func pages(t *testing.T) (list []string) {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// testTables reports rows that a table has twice, as the one of operations had.
+func testTables(t *testing.T, page, text string) {
+	rows := map[string]bool{}
+	for line := range strings.Lines(text) {
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			clear(rows)
+		case rows[line]:
+			t.Errorf("%s: a table has a row twice: %s", page, line)
+		default:
+			rows[line] = true
+		}
+	}
 }
 
 // testFence checks the code between two fences, in a language, that is said to be from a file.
