@@ -15,7 +15,7 @@ func (f *frame) forLoop(s *ast.ForStmt, label string) way {
 	return f.scope(func() way {
 		f.stmt(s.Init, "")
 		for n := 0; ; n++ {
-			if s.Cond != nil && !f.holds(s.Cond, n, isComparison(s.Cond)) {
+			if s.Cond != nil && !f.holds(s.Cond, n, isComparison(s.Cond) && !f.p.moved[s]) {
 				return onwards
 			}
 			if s.Cond == nil && n > 100 {
@@ -42,6 +42,42 @@ func (f *frame) holds(e ast.Expr, n int, isShort bool) bool {
 		return f.holds(b.X, n, false) && f.holds(b.Y, n, false)
 	}
 	return f.goesOn(f.term(f.expr(e)), n, isShort)
+}
+
+// movedTests returns the loops of original with tests that are in no head of a loop of generated, where loops without a
+// test have them in functions of exits. So they don't end early in both.
+func movedTests(original, generated *ast.FuncDecl) map[*ast.ForStmt]bool {
+	heads := make(map[string]bool)
+	without := 0
+	for _, s := range forLoops(generated) {
+		if s.Cond == nil {
+			without++
+		} else {
+			heads[types.ExprString(s.Cond)] = true
+		}
+	}
+	moved := make(map[*ast.ForStmt]bool)
+	for _, s := range forLoops(original) {
+		if s.Cond == nil {
+			without--
+		} else if !heads[types.ExprString(s.Cond)] {
+			moved[s] = true
+		}
+	}
+	if without <= 0 {
+		return nil
+	}
+	return moved
+}
+
+func forLoops(fn *ast.FuncDecl) (list []*ast.ForStmt) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if s, ok := n.(*ast.ForStmt); ok {
+			list = append(list, s)
+		}
+		return true
+	})
+	return list
 }
 
 // isComparison reports whether e compares two values that are no calls.

@@ -51,6 +51,7 @@ type Program struct {
 	classes map[types.Type][]class
 	known   map[*types.Func]*known
 	calls   map[*ast.CallExpr]*callee
+	moved   map[*ast.ForStmt]bool // see movedTests
 }
 
 // A known is what tables say of a function.
@@ -82,7 +83,7 @@ func (p *Program) knownOf(fn *types.Func) *known {
 // NewProgram returns a Program. body returns nil for a function of which the body is not known; declared returns what
 // directives and tables say of a function, or of a parameter, a field or a type of functions.
 func NewProgram(body func(fn *types.Func) *Func, declared func(obj types.Object) (load.Effects, bool)) *Program {
-	return &Program{tensorapi.Ours(), body, declared, make(map[types.Type]*named), make(map[types.Type][]class), make(map[*types.Func]*known), make(map[*ast.CallExpr]*callee)}
+	return &Program{tensorapi.Ours(), body, declared, make(map[types.Type]*named), make(map[types.Type][]class), make(map[*types.Func]*known), make(map[*ast.CallExpr]*callee), nil}
 }
 
 func (p *Program) body(fn *types.Func) *Func { return p.bodyOf(fn.Origin()) }
@@ -106,6 +107,7 @@ const (
 // Same returns nil if generated does what original does, an error that wraps [Unknown] if that can't be said, and
 // otherwise how they differ.
 func (p *Program) Same(original, generated *Func) error {
+	p.moved = movedTests(original.Decl, generated.Decl)
 	c := &comparison{p, newTerms(), original, generated, make(map[ast.Stmt]bool), 0, make(map[beginning]*story)}
 	compared, last := 0, uint64(0) // the last path that executed what no other did
 	for path := range uint64(mostPaths) {

@@ -53,6 +53,34 @@ var pairs = []struct {
 		later.Flush(); return w, total`,
 	},
 }, {
+	// A bug: a test with a constant that is in the function of an exit ended late, since that of the original ended
+	// early in a run with short loops.
+	name:     "a test that values decide, with a constant",
+	original: `n := 0; for n < 3 { w = w.MulScalar(0.5); if w.Sum().Item() > tol { n++ }; fmt.Fprintln(out, n) }; return w, float64(n)`,
+	right: []string{`n := 0; type state struct{ w *tensor.Tensor }; later := asyncrt.NewLater[state](9); defer later.Close()
+		for {
+			if end, ok := later.BreakIf(func() bool { return !(n < 3) }, state{w}); ok { w = end.w; break }
+			w = w.MulScalar(0.5); at := later.Read(w.Sum())
+			later.Do(func() { if at.Item() > tol { n++ }; fmt.Fprintln(out, n) })
+		}
+		later.Flush(); return w, float64(n)`},
+	wrong: map[string]string{
+		"one more": `n := 0; type state struct{ w *tensor.Tensor }; later := asyncrt.NewLater[state](9); defer later.Close()
+		for {
+			if end, ok := later.BreakIf(func() bool { return !(n < 4) }, state{w}); ok { w = end.w; break }
+			w = w.MulScalar(0.5); at := later.Read(w.Sum())
+			later.Do(func() { if at.Item() > tol { n++ }; fmt.Fprintln(out, n) })
+		}
+		later.Flush(); return w, float64(n)`,
+		"the tensor of later": `n := 0; later := asyncrt.NewLater[struct{}](9); defer later.Close()
+		for {
+			if _, ok := later.BreakIf(func() bool { return !(n < 3) }, struct{}{}); ok { break }
+			w = w.MulScalar(0.5); at := later.Read(w.Sum())
+			later.Do(func() { if at.Item() > tol { n++ }; fmt.Fprintln(out, n) })
+		}
+		later.Flush(); return w, float64(n)`,
+	},
+}, {
 	name: "copies of a list of unknown length that are cut",
 	original: `ts := append([]float64(nil), tols...); for _, x := range xs { v := x.Sum().Item(); ts = append(ts, v); ts = ts[1:]; ts[0] = v
 		fmt.Fprintln(out, ts) }; return w, ts[0]`,
