@@ -47,8 +47,9 @@ func (r *Replicas) begin(how Parallel) {
 // earlier pass, since all ranks draw the same. If the pass draws something else, it is computed again, on all
 // ranks.
 //
-// A pass that draws weights, too, is computed again with those of rank 0. The first pass that draws no more weights
-// shows how much of what was drawn before it was for weights: all ranks begin after that.
+// A pass that draws weights, too, is computed again with those of rank 0, behind all that it has drawn: so no number
+// is drawn twice. Then it draws no more weights, which shows how much of what rank 0 drew before was for weights. All
+// ranks leave as much room for the rest as one rank with all shards would have.
 func (r *Replicas) eachOver(name string, rows int, f func(m Module, dev device.Device, from, to int) *tensor.Tensor) []*tensor.Tensor {
 	if rows < r.shards {
 		wrong("DataParallel: "+name, "%d samples on a rank that computes %d shards, want one for each", rows, r.shards)
@@ -58,29 +59,23 @@ func (r *Replicas) eachOver(name string, rows int, f func(m Module, dev device.D
 	if o.draws[rows] == nil {
 		o.draws[rows] = make([]int64, len(o.generators))
 	}
-	// The last passes in a row that have drawn weights: how many they are, and what they have drawn together.
-	passes, withWeights := int64(0), make([]int64, len(o.generators))
+	passes := int64(0) // how many have drawn weights, since one has not
 	for {
 		undo, start := r.buffersNow(), o.positions()
 		o.move(start, o.draws[rows], r.job.Rank())
 		results, drawn := r.pass(rows, f), o.since(start, o.draws[rows], r.job.Rank())
-		again := false
-		switch {
-		case r.shareNew():
-			again, passes = true, passes+1
-			for i := range drawn {
-				withWeights[i] += drawn[i]
-			}
-		case passes > 0:
+		again := r.shareNew()
+		if again {
+			passes++
 			for i := range start {
-				start[i] += withWeights[i] - passes*drawn[i]
+				start[i] += drawn[i]
 			}
-			clear(withWeights)
-			again, passes = slices.Max(drawn) > 0, 0
-			o.draws[rows] = drawn
-		default:
-			again = r.ranks > 1 && !slices.Equal(drawn, o.draws[rows])
-			o.draws[rows] = drawn
+		} else {
+			again = r.ranks > 1 && (!slices.Equal(drawn, o.draws[rows]) || passes > 0 && slices.Max(drawn) > 0)
+			for i := range start {
+				start[i] += passes * int64(r.ranks-1) * drawn[i]
+			}
+			passes, o.draws[rows] = 0, drawn
 		}
 		if !again {
 			o.move(start, drawn, r.ranks)

@@ -355,10 +355,21 @@ func TestRankDrawsWeights(t *testing.T) {
 	})
 }
 
-// A deeper module has one layer more each time, up to all of them, and draws otherwise, too.
+// A deeper module has one layer more in each Forward, up to all of them. It adds noise behind each.
 type deeper struct {
 	Layers []nn.Module
+	gen    *tensor.Generator // of weights and noise
 	used   int
+	noise  []*tensor.Tensor // of the last Forwards
+}
+
+func newDeeper(layers, used int) *deeper {
+	d := &deeper{gen: tensor.NewGenerator(5), used: used}
+	rand := func(_ tensor.Maker, in, out int, shape ...int) *tensor.Tensor { return d.gen.Rand(shape...) }
+	for range layers {
+		d.Layers = append(d.Layers, nn.Dense(6, nn.Init{Weight: rand, NoBias: true}))
+	}
+	return d
 }
 
 func (d *deeper) Params() []*nn.Param { return nn.Params(d) }
@@ -366,33 +377,48 @@ func (d *deeper) Params() []*nn.Param { return nn.Params(d) }
 func (d *deeper) Forward(x *tensor.Tensor) *tensor.Tensor {
 	d.used = min(d.used+1, len(d.Layers))
 	for _, l := range d.Layers[:d.used] {
-		x = l.Forward(x)
+		noise := d.gen.Rand(x.Shape()...)
+		d.noise = append(d.noise, noise)
+		x = l.Forward(x).Add(noise)
 	}
-	return tensor.DefaultGenerator().Dropout(x, 0.5)
+	return x
 }
 
-// What comes after a pass is drawn behind all weights, also those that were drawn when the pass was computed again.
-func TestRankDrawsWeightsAgain(t *testing.T) {
-	x, y := tensor.Ones(2, 6), tensor.Ones(2, 6)
-	drawn := func(f func()) int64 {
-		tensor.Seed(5)
-		f()
-		return tensor.DefaultGenerator().Value().Int64s()[1]
+// No number is drawn both for weights of one layer and for those of another one, or for noise, also where a pass is
+// computed again. What comes after a pass is drawn behind all of them, at the same place on any number of ranks.
+func TestRankDrawsOnce(t *testing.T) {
+	const shards = 2
+	for _, used := range []int{0, 1, 3} {
+		var mu sync.Mutex
+		ends := map[int64]bool{}
+		for _, ranks := range []int{1, 2} {
+			onRanks(t, wiretest.New(ranks), ranks, func(job *wire.Job, own device.Device) {
+				m := newDeeper(3, used)
+				net := nn.DataParallel(m, nn.Parallel{Job: job, Shards: shards})
+				x := tensor.Ones(2/ranks, 6)
+				if _, err := net.Loss(nn.MSELoss, x, x).ItemContext(t.Context()); err != nil {
+					t.Error(err)
+				}
+				var all []float32
+				for _, p := range m.Params() {
+					all = append(all, p.Value().Float32s()...)
+				}
+				for _, n := range m.noise[len(m.noise)-3*shards/ranks:] {
+					all = append(all, n.Float32s()...)
+				}
+				at := m.gen.Value().Int64s()[1]
+				all = append(all, m.gen.Rand(100).Float32s()...)
+				slices.Sort(all)
+				if n := len(slices.Compact(all)); n != len(all) {
+					t.Errorf("%d of 3 layers used, %d ranks: %d of %d numbers are drawn twice", used, ranks, len(all)-n, len(all))
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ends[at] = true
+			})
+		}
+		if used == 3 && len(ends) != 1 {
+			t.Errorf("generators are at %v, want one place on any number of ranks", ends)
+		}
 	}
-	layers := func() []nn.Module { return []nn.Module{nn.Dense(6), nn.Dense(6), nn.Dense(6)} }
-	want := drawn(func() {
-		for _, l := range layers() {
-			l.Forward(x)
-		}
-		tensor.DefaultGenerator().Dropout(x, 0.5)
-	})
-	onRanks(t, wiretest.New(1), 1, func(job *wire.Job, own device.Device) {
-		got := drawn(func() {
-			net := nn.DataParallel(&deeper{Layers: layers()}, nn.Parallel{Job: job, Shards: 1})
-			net.Loss(nn.MSELoss, x, y)
-		})
-		if got != want {
-			t.Errorf("%d elements are drawn, want %d", got, want)
-		}
-	})
 }
