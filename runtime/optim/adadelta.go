@@ -38,9 +38,9 @@ func (o AdaDeltaOptions) uses() []slot { return []slot{square, change} }
 
 func (o AdaDeltaOptions) next(u *update) *tensor.Tensor {
 	g := u.decayed(o.Decay)
-	v := u.set(square, averageSquare, fixed(1-o.Rho), g)
+	v := u.set(square, averageSquare.keeping(o.Rho), fixed(1-o.Rho), g)
 	direction := u.temp(delta.With(o.Eps).Of(u.present(change), v, g))
-	u.set(change, averageSquare, fixed(1-o.Rho), direction)
+	u.set(change, averageSquare.keeping(o.Rho), fixed(1-o.Rho), direction)
 	if u.isPlain() {
 		return u.against(direction)
 	}

@@ -71,8 +71,8 @@ func (o adamRule) next(u *update) *tensor.Tensor {
 	if !o.decoupled {
 		g, decay = u.decayed(o.Decay), 0
 	}
-	m := u.set(mean, average, shareOf(o.Beta1), g)
-	v := u.set(square, averageSquare, shareOf(o.Beta2), g)
+	m := u.set(mean, average.keeping(o.Beta1), shareOf(o.Beta1), g)
+	v := u.set(square, averageSquare.keeping(o.Beta2), shareOf(o.Beta2), g)
 	switch {
 	case !u.isPlain():
 		return u.along(u.temp(ratio.With(o.Eps).Of(m, v)), decay)

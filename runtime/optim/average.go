@@ -83,7 +83,7 @@ func (a *Average) Update() {
 		}
 		old := b.Value()
 		mustKeepShape("Update", i, old, x)
-		next := u.with(average.plain, weight).Of(old, x)
+		next := u.with(average.keeping(a.keep).plain, weight).Of(old, x)
 		b.Set(next)
 		tensor.Dead(v, x, old, next)
 	}

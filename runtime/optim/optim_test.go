@@ -106,6 +106,56 @@ func (m *plain) step(rate float64) float64 {
 	return loss
 }
 
+// An average that keeps nothing is its latest element, also if that is tiny beside the one before.
+func TestAveragesThatKeepNothing(t *testing.T) {
+	const rate, eps = 0.5, 1e-6
+	gradients := []float64{300, 0.01, -0.02, 4}
+	ratio := func(_, g float64) float64 { return g / (math.Abs(g) + eps) }
+	for name, c := range map[string]struct {
+		opt  func(ps []*nn.Param) *optim.Optimizer
+		step func(before, g float64) float64 // from the step before and the gradient
+	}{
+		"Adam": {func(ps []*nn.Param) *optim.Optimizer {
+			return optim.Adam(ps, rate, optim.AdamOptions{Beta1: optim.None, Beta2: optim.None, Eps: eps})
+		}, ratio},
+		"AdamW": {func(ps []*nn.Param) *optim.Optimizer {
+			return optim.AdamW(ps, rate, optim.AdamOptions{Beta1: optim.None, Beta2: optim.None, Eps: eps, Decay: optim.None})
+		}, ratio},
+		"RMSProp": {func(ps []*nn.Param) *optim.Optimizer {
+			return optim.RMSProp(ps, rate, optim.RMSPropOptions{Alpha: optim.None, Eps: eps})
+		}, ratio},
+		"AdaDelta": {func(ps []*nn.Param) *optim.Optimizer {
+			return optim.AdaDelta(ps, rate, optim.AdaDeltaOptions{Rho: optim.None, Eps: eps})
+		}, func(before, g float64) float64 { return math.Sqrt(before*before+eps) / math.Sqrt(g*g+eps) * g }},
+	} {
+		for _, guard := range []bool{false, true} {
+			p := nn.NewParam(tensor.Zeros(1))
+			opt := c.opt([]*nn.Param{p})
+			opt.Guard = guard
+			at, step := 0.0, 0.0
+			for i, g := range gradients {
+				p.SetGrad(tensor.Full(g, 1))
+				opt.Step()
+				step = c.step(step, g)
+				at -= rate * step
+				if got := p.Value().Item(); math.Abs(got-at) > 1e-5 {
+					t.Errorf("%s, guard %v: after step %d the parameter is %v, want %v", name, guard, i, got, at)
+				}
+			}
+		}
+	}
+	p := nn.NewParam(tensor.Full(300, 1))
+	average := optim.EMA([]*nn.Param{p}, 0)
+	for _, v := range []float64{300, 1e-6} {
+		p.Set(tensor.Full(v, 1))
+		average.Update()
+	}
+	average.Swap()
+	if got := float32(p.Value().Item()); got != 1e-6 {
+		t.Errorf("the average is %v, want 1e-6", got)
+	}
+}
+
 // Step, ZeroGrad and Minimize, one by one; a parameter without a gradient stays as it is.
 func TestSteps(t *testing.T) {
 	w, idle := nn.NewParam(tensor.From([]float64{1, 2})), nn.NewParam(tensor.From([]float64{7}))

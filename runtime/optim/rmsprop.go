@@ -53,9 +53,9 @@ func (o RMSPropOptions) uses() []slot {
 
 func (o RMSPropOptions) next(u *update) *tensor.Tensor {
 	g := u.decayed(o.Decay)
-	v := u.set(square, averageSquare, fixed(1-o.Alpha), g)
+	v := u.set(square, averageSquare.keeping(o.Alpha), fixed(1-o.Alpha), g)
 	if o.Centered {
-		v = u.temp(variance.Of(v, u.set(mean, average, fixed(1-o.Alpha), g)))
+		v = u.temp(variance.Of(v, u.set(mean, average.keeping(o.Alpha), fixed(1-o.Alpha), g)))
 	}
 	if o.Momentum == 0 && u.isPlain() {
 		return u.with(ratioStep, rateAnd(o.Eps)).Of(u.x, g, v)

@@ -147,6 +147,24 @@ func newPass(name string, operands, scalars int, f func(x ...*kernel.Expr) *kern
 	}
 }
 
+// An averaging is the pass of an average that keeps a share of its former value, and that of one that keeps nothing:
+// x + 1*(g-x) would lose a g that is small beside x.
+type averaging struct{ some, none pass }
+
+func newAveraging(name string, f func(g *kernel.Expr) *kernel.Expr) averaging {
+	return averaging{
+		newPass(name, 2, 1, func(x ...*kernel.Expr) *kernel.Expr { return towards(x[0], f(x[1]), x[2]) }),
+		newPass(name, 2, 1, func(x ...*kernel.Expr) *kernel.Expr { return f(x[1]) }),
+	}
+}
+
+func (a averaging) keeping(share float64) pass {
+	if share == 0 {
+		return a.none
+	}
+	return a.some
+}
+
 func unlessZero(scale, then, otherwise *kernel.Expr) *kernel.Expr {
 	return kernel.Where(kernel.Eq(scale, kernel.Const(0, scale.DType())), otherwise, then)
 }
@@ -159,11 +177,9 @@ var (
 		return kernel.Add(kernel.Mul(x[2], x[0]), kernel.Mul(x[3], x[1]))
 	})
 	// average is one of which the older terms fade: x + c*(g-x).
-	average = newPass("average", 2, 1, func(x ...*kernel.Expr) *kernel.Expr { return towards(x[0], x[1], x[2]) })
+	average = newAveraging("average", func(g *kernel.Expr) *kernel.Expr { return g })
 	// averageSquare is that of squares: x + c*(g²-x).
-	averageSquare = newPass("average of squares", 2, 1, func(x ...*kernel.Expr) *kernel.Expr {
-		return towards(x[0], kernel.Mul(x[1], x[1]), x[2])
-	})
+	averageSquare = newAveraging("average of squares", func(g *kernel.Expr) *kernel.Expr { return kernel.Mul(g, g) })
 	// along is x - rate*scale*(direction + decay*x).
 	along = tensor.FuseScalars("step", 3, 2, func(x ...*kernel.Expr) *kernel.Expr {
 		direction, scale, rate, decay := x[1], x[2], x[3], x[4]
