@@ -817,9 +817,9 @@ var (
 		Expr: func(x ...*k.Expr) *k.Expr { return k.Or(k.Le(x[0], x[1]), k.Ne(x[1], x[1])) },
 		Ref:  func(x ...float64) float64 { return truth(x[0] <= x[1] || math.IsNaN(x[1])) },
 	})
-	// Close reports whether x and y are equal, or differ by at most c1 + c0*|y|.
+	// Close, of IsClose and AllClose, reports whether x and y are equal, or differ by at most c1 + c0*|y|.
 	Close = define(&Def{
-		Name: "Close", Tensors: 2, Scalars: 2, Types: Floats, Bool: true, Unlisted: true,
+		Name: "IsClose", Tensors: 2, Scalars: 2, Types: Floats, Bool: true, Unlisted: true,
 		Expr: func(x ...*k.Expr) *k.Expr {
 			slack := k.Add(x[3], k.Mul(x[2], k.Abs(x[1])))
 			isNear := k.And(k.Le(k.Abs(k.Sub(x[0], x[1])), slack), k.IsFinite(x[1]))

@@ -31,9 +31,11 @@ func (o Order) String() string {
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) Sort(axis int, order Order) *Tensor {
-	indices := t.ArgSort(axis, order)
+	axis = t.axis("Sort", axis)
+	t.ordered("Sort")
+	indices := t.first(t.shape[axis], axis, order)
 	defer indices.letGo()
-	return structural(op.Along, op.Attr{Axis: t.axis("Sort", axis)}, operands{t, indices}, true)
+	return structural(op.Along, op.Attr{Axis: axis}, operands{t, indices}, true)
 }
 
 // ArgSort returns the indices that sort t along axis, as an int64 tensor of t's shape: element i is the place that
@@ -54,11 +56,19 @@ func (t *Tensor) ArgSort(axis int, order Order) *Tensor {
 //go:noinline
 func (t *Tensor) TopK(k, axis int, order Order) (values, indices *Tensor) {
 	axis = t.axis("TopK", axis)
+	t.ordered("TopK")
 	if n := t.shape[axis]; k < 0 || k > n {
 		wrong("TopK", fmt.Sprintf("%s: the first %d of %d", op.MistakeRange, k, n), t)
 	}
 	indices = t.first(k, axis, order)
 	return structural(op.Along, op.Attr{Axis: axis}, operands{t, indices}, true), indices
+}
+
+// ordered panics unless t's elements have an order.
+func (t *Tensor) ordered(name string) {
+	if !op.Ordered.Has(t.dtype) {
+		wrong(name, op.Unsupported(op.Ordered), t)
+	}
 }
 
 // first returns the indices of the first k elements of t along axis.

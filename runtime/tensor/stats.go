@@ -344,6 +344,7 @@ func (t *Tensor) NonZero() *Tensor {
 //go:noinline
 func (t *Tensor) Unique() *Tensor {
 	t.mustLive("Unique")
+	t.ordered("Unique")
 	flat := t.reshape(device.Shape{t.size})
 	defer flat.letGo()
 	if t.size == 0 {
