@@ -760,26 +760,6 @@ var (
 			return 0
 		},
 	})
-	// ProdShare is the derivative of a product with respect to one of its factors x. Further operands
-	// are p, the product of the factors that are not 0, and n, how many factors are 0.
-	ProdShare = define(&Def{
-		Name: "ProdShare", Tensors: 3, Types: Floats, Unlisted: true,
-		Expr: func(x ...*k.Expr) *k.Expr {
-			zero, one := like(0, x[0]), like(1, x[0])
-			alone := k.And(k.Eq(x[0], zero), k.Eq(x[2], one))
-			return k.Where(k.Eq(x[2], zero), k.Div(x[1], x[0]), k.Where(alone, x[1], zero))
-		},
-		Ref: func(x ...float64) float64 {
-			switch {
-			case x[2] == 0:
-				return x[1] / x[0]
-			case x[2] == 1 && x[0] == 0:
-				return x[1]
-			}
-			return 0
-		},
-		Domain: []Interval{{1, 10}},
-	})
 	// Dropout is x times a constant c1, or 0 where the second operand, a number from [0, 1), is less than
 	// a constant c0. NaN stays NaN.
 	Dropout = define(&Def{

@@ -240,24 +240,17 @@ func init() { // not in the literals: in each pair, the two are each other's gra
 	Along.VJP, TakeAlong.VJP, AlongAdd.VJP, AddAlong.VJP = take, take, add, add
 	CumMax.VJP, CumMin.VJP = extremes, extremes
 	CumProd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
-		// The gradient of a factor before the first 0 is the sum of g times the products from there on, divided by the
-		// factor. Behind the first 0 all products are 0, and so is the gradient. For the first 0 itself, the products
-		// are computed without it.
-		x, zeros := c.In[0], b.Zeros(c.In[0])
-		isZero := b.Elementwise(Eq, [2]float64{}, x, zeros)
-		count := b.Structural(CumSum, c.Attr, b.Structural(As, Attr{DType: x.DType()}, isZero))
-		isFirst := b.Elementwise(And, [2]float64{}, isZero, b.Elementwise(EqScalar, [2]float64{1}, count))
-		back := c.Attr
-		back.Back = !back.Back
-		sums := func(products Value) Value {
-			return b.Structural(CumSum, back, b.Elementwise(Mul, [2]float64{}, g, products))
+		// The gradient of an element is the product of those before it, times what the results from it on make of g. It
+		// divides by no element, so it and its gradients hold where some are 0.
+		x, axis := c.In[0], c.Attr.Axis
+		n := x.Shape()[axis]
+		if n == 0 {
+			return g
 		}
-		ones := b.Elementwise(AddScalar, [2]float64{1}, zeros)
-		without := b.Structural(CumProd, c.Attr, b.Elementwise(Where, [2]float64{}, isFirst, ones, x))
-		each := b.Elementwise(Div, [2]float64{}, sums(c.Out), x)
-		isBefore := b.Elementwise(EqScalar, [2]float64{0}, count)
-		others := b.Elementwise(Where, [2]float64{}, isBefore, each, zeros)
-		return b.Elementwise(Where, [2]float64{}, isFirst, sums(without), others)
+		sums := backwards(b, g, sliced(b, x, axis, 1, n, 1), axis)
+		first := b.Structural(Scatter, Attr{Axis: axis, To: n}, sliced(b, sums, axis, 0, 1, 1))
+		rest := b.Elementwise(Mul, [2]float64{}, sliced(b, c.Out, axis, 0, n-1, 1), sliced(b, sums, axis, 1, n, 1))
+		return b.Structural(Put, Attr{Axis: axis, From: 1}, first, rest)
 	}
 	Gather.VJP = func(b Builder, c *Call, _ int, g Value) Value {
 		a := Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Classes: c.Attr.Classes, Shape: c.In[0].Shape()}
@@ -266,6 +259,35 @@ func init() { // not in the literals: in each pair, the two are each other's gra
 	ScatterAdd.VJP = func(b Builder, c *Call, _ int, g Value) Value {
 		return b.Structural(Gather, Attr{Axis: c.Attr.Axis, Shared: c.Attr.Shared, Classes: c.Attr.Classes}, g, c.In[1])
 	}
+}
+
+func sliced(b Builder, v Value, axis, from, to, step int) Value {
+	return b.Structural(Slice, Attr{Axis: axis, From: from, To: to, Step: step}, v)
+}
+
+// backwards returns s with s[i] = g[i] + a[i]*s[i+1] along the axis, where a has one element less than g. The even s[i]
+// follow from each other in the same way, and the odd ones from them.
+func backwards(b Builder, g, a Value, axis int) Value {
+	n := g.Shape()[axis]
+	if n == 1 {
+		return g
+	}
+	even := func(v Value) Value { return sliced(b, v, axis, 0, v.Shape()[axis], 2) }
+	odd := func(v Value) Value { return sliced(b, v, axis, 1, v.Shape()[axis], 2) }
+	first := func(v Value, n int) Value { return sliced(b, v, axis, 0, n, 1) }
+	add := func(x, a, y Value) Value { // x + a*y, where y may be shorter
+		k := y.Shape()[axis]
+		sum := b.Elementwise(Add, [2]float64{}, first(x, k), b.Elementwise(Mul, [2]float64{}, first(a, k), y))
+		if k == x.Shape()[axis] {
+			return sum
+		}
+		return b.Structural(Put, Attr{Axis: axis}, x, sum)
+	}
+	products := b.Elementwise(Mul, [2]float64{}, first(even(a), (n-1)/2), odd(a))
+	evens := backwards(b, add(even(g), even(a), odd(g)), products, axis)
+	odds := add(odd(g), odd(a), sliced(b, evens, axis, 1, (n+1)/2, 1))
+	all := b.Structural(Scatter, Attr{Axis: axis, To: n, Step: 2}, evens)
+	return b.Structural(Put, Attr{Axis: axis, From: 1, Step: 2}, all, odds)
 }
 
 // extremes is the VJP of CumMax and CumMin: each result came from the latest element that is equal to it.

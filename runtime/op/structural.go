@@ -22,13 +22,27 @@ var (
 		Run:   reduction("Prod", device.Reduce, kernel.ReduceProd),
 		Saves: 1 << 0,
 		VJP: func(b Builder, c *Call, _ int, g Value) Value {
-			x := c.In[0]
-			zero, one := b.Zeros(x), b.Elementwise(AddScalar, [2]float64{1}, b.Zeros(x))
-			isZero := b.Elementwise(Eq, [2]float64{}, x, zero)
-			p := spread(b, c, b.Structural(c.Def, c.Attr, b.Elementwise(Where, [2]float64{}, isZero, one, x)))
-			n := spread(b, c, b.Structural(Sum, c.Attr, b.Elementwise(Where, [2]float64{}, isZero, one, zero)))
-			share := b.Elementwise(ProdShare, [2]float64{}, x, p, n)
-			return b.Elementwise(Mul, [2]float64{}, spread(b, c, g), share)
+			x, axes := c.In[0], c.Attr.Axes
+			shape := x.Shape()
+			var order []int
+			for axis := range shape {
+				if !slices.Contains(axes, axis) {
+					order = append(order, axis)
+				}
+			}
+			order = append(order, axes...)
+			inverse := make([]int, len(order))
+			moved, last := make(device.Shape, len(order)), 1
+			for i, axis := range order {
+				inverse[axis], moved[i] = i, shape[axis]
+			}
+			rest := len(order) - len(axes)
+			for _, n := range moved[rest:] {
+				last *= n
+			}
+			rows := b.Structural(Reshape, Attr{Shape: append(slices.Clone(moved[:rest]), last)}, b.Structural(Transpose, Attr{Axes: order}, x))
+			share := b.Structural(Reshape, Attr{Shape: moved}, others(b, rows, rest))
+			return b.Elementwise(Mul, [2]float64{}, spread(b, c, g), b.Structural(Transpose, Attr{Axes: inverse}, share))
 		},
 	})
 	Max = define(&Def{
@@ -161,6 +175,43 @@ func spreadTo(b Builder, c *Call, g Value, shape device.Shape) Value {
 		g = b.Structural(Reshape, Attr{Shape: kept}, g)
 	}
 	return b.Structural(BroadcastTo, Attr{Shape: shape}, g)
+}
+
+// others returns, for each element of x, the product of all others along the axis. It divides by none, so it and its
+// gradients hold where some are 0. Elements of one half make pairs with those of the other: the others of an element are
+// its partner and the other pairs.
+func others(b Builder, x Value, axis int) Value {
+	n := x.Shape()[axis]
+	if n < 2 {
+		return b.Elementwise(AddScalar, [2]float64{1}, b.Zeros(x))
+	}
+	part := func(v Value, from, to int) Value { return b.Structural(Slice, Attr{Axis: axis, From: from, To: to}, v) }
+	join := func(first Value, more ...Value) Value {
+		n := first.Shape()[axis]
+		to := n
+		for _, v := range more {
+			to += v.Shape()[axis]
+		}
+		first = b.Structural(Scatter, Attr{Axis: axis, To: to}, first)
+		for _, v := range more {
+			first = b.Structural(Put, Attr{Axis: axis, From: n}, first, v)
+			n += v.Shape()[axis]
+		}
+		return first
+	}
+	half := n / 2
+	front, back := part(x, 0, half), part(x, half, 2*half)
+	pairs := b.Elementwise(Mul, [2]float64{}, front, back)
+	if n%2 != 0 {
+		pairs = join(pairs, part(x, n-1, n))
+	}
+	rest := others(b, pairs, axis)
+	of := part(rest, 0, half)
+	front, back = b.Elementwise(Mul, [2]float64{}, of, back), b.Elementwise(Mul, [2]float64{}, of, front)
+	if n%2 != 0 {
+		return join(front, back, part(rest, half, half+1))
+	}
+	return join(front, back)
 }
 
 // extremum is the VJP of Max and Min.

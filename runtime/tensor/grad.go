@@ -257,9 +257,9 @@ func (t *Tensor) BackwardEach(f func(params []*Param)) {
 }
 
 // Grad returns the gradient of y, which has one element, with respect to each of xs. It is zero if y does not depend on
-// that x. Grad enqueues the work and does not wait. It changes no Param and releases nothing. Its results are tracked,
-// so that they can be differentiated again; use Detach where this is not wanted. Grad panics if y or one of xs is not
-// tracked.
+// that x. Grad enqueues the work and does not wait. It changes no Param and releases nothing. Its results are tracked
+// where they depend on what is tracked, so that they can be differentiated again; use Detach where this is not wanted.
+// Grad panics if y or one of xs is not tracked.
 //
 //asyncgen:api op
 //go:noinline

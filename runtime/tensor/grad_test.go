@@ -247,6 +247,63 @@ func TestGradientEdges(t *testing.T) {
 	})
 }
 
+// Gradients of products, and gradients of these, are sums of products of other elements, also where elements are 0.
+func TestGradientsOfProductsWithZeros(t *testing.T) {
+	// without is the product of x[:n] without elements i and j.
+	without := func(x []float64, n, i, j int) float64 {
+		p := 1.0
+		for k, v := range x[:n] {
+			if k != i && k != j {
+				p *= v
+			}
+		}
+		return p
+	}
+	r := newRand(t)
+	everywhere(t, func(t *testing.T, on device.Device) {
+		for n := range 10 {
+			x, first, second := make([]float64, n), make([]float64, n), make([]float64, n)
+			for i := range x {
+				x[i] = float64(r.IntN(4) - 1) // small integers: everything is exact
+			}
+			grads := func(y func(x *tensor.Tensor) *tensor.Tensor) (first, second []float64) {
+				leaf := tensor.FromOn(on, x).Track()
+				g := tensor.Grad(y(leaf), leaf)[0].Add(leaf.MulScalar(0)) // tracked, also where it is constant
+				weights := tensor.On(on).As(tensor.Float64).Arange(1, float64(n+1), 1)
+				return g.Float64s(), tensor.Grad(g.Mul(weights).Sum(), leaf)[0].Float64s()
+			}
+			check := func(name string, y func(x *tensor.Tensor) *tensor.Tensor, weight func(i int) float64) {
+				clear(first)
+				clear(second)
+				for to := range x { // the product of elements up to this one
+					for i := range x[:to+1] {
+						first[i] += weight(to) * without(x, to+1, i, i)
+						for j := range x[:to+1] {
+							if j != i {
+								second[i] += weight(to) * float64(j+1) * without(x, to+1, i, j)
+							}
+						}
+					}
+				}
+				if g, h := grads(y); !slices.Equal(g, first) || !slices.Equal(h, second) {
+					t.Errorf("%s of %v: gradients %v and then %v, want %v and %v", name, x, g, h, first, second)
+				}
+			}
+			last := func(i int) float64 {
+				if i == n-1 {
+					return 1
+				}
+				return 0
+			}
+			check("Prod", func(x *tensor.Tensor) *tensor.Tensor { return x.Prod() }, last)
+			check("Prod of a row", func(x *tensor.Tensor) *tensor.Tensor { return x.Unsqueeze(0).Prod(1).Sum() }, last)
+			check("Prod over axes", func(x *tensor.Tensor) *tensor.Tensor { return x.Reshape(1, n, 1).Prod(2, 1).Sum() }, last)
+			check("CumProd", func(x *tensor.Tensor) *tensor.Tensor { return x.CumProd(0).Sum() }, func(int) float64 { return 1 })
+			check("CumProd of a column", func(x *tensor.Tensor) *tensor.Tensor { return x.Unsqueeze(1).CumProd(0).Sum() }, func(int) float64 { return 1 })
+		}
+	})
+}
+
 // Backward adds to the gradients of parameters until ZeroGrad, in float32 and float64.
 func TestBackward(t *testing.T) {
 	everywhere(t, func(t *testing.T, on device.Device) {

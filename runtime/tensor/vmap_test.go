@@ -210,7 +210,7 @@ func TestVMapOperations(t *testing.T) {
 
 // inner has the operations that no program calls for a row: those that only other operations use, tested above, and
 // those of gradients, whose batching rules package op tests.
-var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.ProdShare, op.Wins, op.MathMax, op.MathMin, op.Contiguous, op.Scatter, op.AlongAdd,
+var inner = []*op.Def{op.Finite, op.Root, op.Scale, op.Wins, op.MathMax, op.MathMin, op.Contiguous, op.Scatter, op.AlongAdd,
 	op.ConvKernel, op.ArgMaxPool2D, op.SpreadPool2D}
 
 // fromStart returns indices of an axis of length 3 as numbers from 0.
