@@ -2,15 +2,17 @@ package rewrite
 
 import (
 	"go/ast"
+	"slices"
 
 	"github.com/asyncgen/asyncgen/analysis/tensorapi"
 	"github.com/asyncgen/asyncgen/gen/internal/plan"
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// inLiterals are the remarks on reads in function literals of f, of which the own loops have none: in a loop of the
-// literal, or in a literal that another function may call in a loop.
-func inLiterals(f *plan.Function) (remarks []plan.Remark) {
+// inLiterals are the remarks on reads in function literals of f, of which the others have none: in a loop of the
+// literal, or in a literal that another function may call in a loop. What a literal does that a loop calls by its name is
+// what the remark on the call is about.
+func inLiterals(f *plan.Function, others []plan.Remark) (remarks []plan.Remark) {
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
@@ -19,7 +21,9 @@ func inLiterals(f *plan.Function) (remarks []plan.Remark) {
 		if _, api, ok := f.Library(call); !ok || api.Kind != tensorapi.Read {
 			return true
 		}
-		if why := calledOften(f, call); why != nil {
+		why := calledOften(f, call)
+		said := slices.ContainsFunc(others, func(r plan.Remark) bool { return r.Pos == f.Position(call.Pos()) })
+		if why != nil && !said && (len(others) == 0 || !isCalledInLoop(f, call)) {
 			code := plan.WaitsInside
 			remarks = append(remarks, plan.Remark{
 				Code: code, Verdict: plan.Refused, Class: code.Class(), Pos: f.Position(call.Pos()), Function: f.Decl.Name.Name,
@@ -66,6 +70,51 @@ func calledOften(f *plan.Function, n ast.Node) *plan.Cause {
 			Hint: handedTo(f, to)}
 	}
 	return nil
+}
+
+// isCalledInLoop reports whether n is in a function literal that a loop of f calls by the name of a variable.
+func isCalledInLoop(f *plan.Function, n ast.Node) bool {
+	for ; n != nil; n = f.Parent(n) {
+		if lit, ok := n.(*ast.FuncLit); ok && isNamedInLoop(f, lit) {
+			return true
+		}
+	}
+	return false
+}
+
+func isNamedInLoop(f *plan.Function, lit *ast.FuncLit) bool {
+	var name *ast.Ident
+	switch p := f.Parent(lit).(type) {
+	case *ast.AssignStmt:
+		if i := slices.Index(p.Rhs, ast.Expr(lit)); i >= 0 && len(p.Lhs) == len(p.Rhs) {
+			name, _ = p.Lhs[i].(*ast.Ident)
+		}
+	case *ast.ValueSpec:
+		if i := slices.Index(p.Values, ast.Expr(lit)); i >= 0 {
+			name = p.Names[i]
+		}
+	}
+	if name == nil {
+		return false
+	}
+	called := false
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || called {
+			return !called
+		}
+		if id, ok := ast.Unparen(call.Fun).(*ast.Ident); !ok || f.Info.ObjectOf(id) != f.Info.ObjectOf(name) {
+			return true
+		}
+		for up := f.Parent(call); up != nil; up = f.Parent(up) {
+			switch up.(type) {
+			case *ast.ForStmt, *ast.RangeStmt:
+				called = true
+			}
+		}
+		return !called
+	})
+	return called
 }
 
 // inLoopOf says what to write instead of a loop in lit.

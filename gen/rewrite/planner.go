@@ -18,9 +18,11 @@ import (
 // of f, or nil.
 func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Remark) {
 	asked := withoutOff(kernel)
+	whole := f
 	d, remarks := deferrable(f, asked)
-	if d == nil && (waits(remarks) > 0 || kernel == nil || kernel.Pos == token.NoPos) {
-		return nil, remarks
+	inside := inLiterals(whole, remarks)
+	if d == nil && (waits(remarks)+len(inside) > 0 || kernel == nil || kernel.Pos == token.NoPos) {
+		return nil, append(remarks, inside...)
 	}
 	if d != nil {
 		f = d.Function
@@ -37,15 +39,12 @@ func Function(f *plan.Function, kernel *load.Kernel) (*plan.Deferral, []plan.Rem
 			f, d, remarks = other, better, append(remarks, changed...)
 		}
 	}
-	return d, remarks
+	return d, append(remarks, inside...)
 }
 
 // deferrable is Function without the steps that finish it.
 func deferrable(f *plan.Function, asked *directive) (*plan.Deferral, []plan.Remark) {
 	d, remarks := deferred(f, asked)
-	if len(remarks) == 0 {
-		return d, inLiterals(f)
-	}
 	if waits(remarks) == 0 {
 		return d, remarks
 	}
