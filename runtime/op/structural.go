@@ -21,29 +21,7 @@ var (
 		Doc:   "returns the product over the given axes, or over all of them. The product of no elements is 1.",
 		Run:   reduction("Prod", device.Reduce, kernel.ReduceProd),
 		Saves: 1 << 0,
-		VJP: func(b Builder, c *Call, _ int, g Value) Value {
-			x, axes := c.In[0], c.Attr.Axes
-			shape := x.Shape()
-			var order []int
-			for axis := range shape {
-				if !slices.Contains(axes, axis) {
-					order = append(order, axis)
-				}
-			}
-			order = append(order, axes...)
-			inverse := make([]int, len(order))
-			moved, last := make(device.Shape, len(order)), 1
-			for i, axis := range order {
-				inverse[axis], moved[i] = i, shape[axis]
-			}
-			rest := len(order) - len(axes)
-			for _, n := range moved[rest:] {
-				last *= n
-			}
-			rows := b.Structural(Reshape, Attr{Shape: append(slices.Clone(moved[:rest]), last)}, b.Structural(Transpose, Attr{Axes: order}, x))
-			share := b.Structural(Reshape, Attr{Shape: moved}, others(b, rows, rest))
-			return b.Elementwise(Mul, [2]float64{}, spread(b, c, g), b.Structural(Transpose, Attr{Axes: inverse}, share))
-		},
+		VJP:   prodGradient,
 	})
 	Max = define(&Def{
 		Name: "Max", Types: Ordered, Reduces: true, Batch: batchAxes,
@@ -177,9 +155,34 @@ func spreadTo(b Builder, c *Call, g Value, shape device.Shape) Value {
 	return b.Structural(BroadcastTo, Attr{Shape: shape}, g)
 }
 
+// prodGradient is the VJP of Prod. The axes that were reduced become one, the last.
+func prodGradient(b Builder, c *Call, _ int, g Value) Value {
+	x, axes := c.In[0], c.Attr.Axes
+	shape := x.Shape()
+	var order []int
+	for axis := range shape {
+		if !slices.Contains(axes, axis) {
+			order = append(order, axis)
+		}
+	}
+	order = append(order, axes...)
+	inverse := make([]int, len(order))
+	moved, last := make(device.Shape, len(order)), 1
+	for i, axis := range order {
+		inverse[axis], moved[i] = i, shape[axis]
+	}
+	rest := len(order) - len(axes)
+	for _, n := range moved[rest:] {
+		last *= n
+	}
+	rows := b.Structural(Reshape, Attr{Shape: append(slices.Clone(moved[:rest]), last)}, b.Structural(Transpose, Attr{Axes: order}, x))
+	share := b.Structural(Reshape, Attr{Shape: moved}, others(b, rows, rest))
+	return b.Elementwise(Mul, [2]float64{}, spread(b, c, g), b.Structural(Transpose, Attr{Axes: inverse}, share))
+}
+
 // others returns, for each element of x, the product of all others along the axis. It divides by none, so it and its
-// gradients hold where some are 0. Elements of one half make pairs with those of the other: the others of an element are
-// its partner and the other pairs.
+// gradients hold where some are 0. Elements of one half make pairs with those of the other: the others of an element
+// are its partner and the other pairs.
 func others(b Builder, x Value, axis int) Value {
 	n := x.Shape()[axis]
 	if n < 2 {

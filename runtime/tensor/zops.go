@@ -952,19 +952,6 @@ func (t *Tensor) Sum(axes ...int) *Tensor { return t.reduce(op.Sum, "Sum", axes,
 //go:noinline
 func (t *Tensor) SumKeep(axes ...int) *Tensor { return t.reduce(op.Sum, "SumKeep", axes, true) }
 
-// Prod returns the product over the given axes, or over all of them. The
-// product of no elements is 1.
-//
-//asyncgen:api op batch
-//go:noinline
-func (t *Tensor) Prod(axes ...int) *Tensor { return t.reduce(op.Prod, "Prod", axes, false) }
-
-// ProdKeep is Prod that keeps the reduced axes, with length 1.
-//
-//asyncgen:api op batch
-//go:noinline
-func (t *Tensor) ProdKeep(axes ...int) *Tensor { return t.reduce(op.Prod, "ProdKeep", axes, true) }
-
 // Max returns the greatest element along the given axes, or of all; NaN if one
 // of the elements is NaN. Max of no elements panics. The gradient is shared
 // equally by the elements that are the greatest, or by those that are NaN.
@@ -992,6 +979,19 @@ func (t *Tensor) Min(axes ...int) *Tensor { return t.reduce(op.Min, "Min", axes,
 //asyncgen:api op batch
 //go:noinline
 func (t *Tensor) MinKeep(axes ...int) *Tensor { return t.reduce(op.Min, "MinKeep", axes, true) }
+
+// Prod returns the product over the given axes, or over all of them. The
+// product of no elements is 1.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) Prod(axes ...int) *Tensor { return t.reduce(op.Prod, "Prod", axes, false) }
+
+// ProdKeep is Prod that keeps the reduced axes, with length 1.
+//
+//asyncgen:api op batch
+//go:noinline
+func (t *Tensor) ProdKeep(axes ...int) *Tensor { return t.reduce(op.Prod, "ProdKeep", axes, true) }
 
 // Exp returns math.Exp(x).
 //

@@ -169,7 +169,7 @@ var reductions = []struct {
 	{op.ArgMax, (*tensor.Tensor).ArgMax, (*tensor.Tensor).ArgMaxKeep},
 	{op.ArgMin, (*tensor.Tensor).ArgMin, (*tensor.Tensor).ArgMinKeep},
 	{op.Sum, (*tensor.Tensor).Sum, (*tensor.Tensor).SumKeep},
-	{op.Prod, (*tensor.Tensor).Prod, (*tensor.Tensor).ProdKeep},
 	{op.Max, (*tensor.Tensor).Max, (*tensor.Tensor).MaxKeep},
 	{op.Min, (*tensor.Tensor).Min, (*tensor.Tensor).MinKeep},
+	{op.Prod, (*tensor.Tensor).Prod, (*tensor.Tensor).ProdKeep},
 }
