@@ -69,8 +69,13 @@ func compareCommand(ctx context.Context, e *env, args []string) int {
 		}
 		cfg.Args = words[1:]
 	}
-	if cfg.Count < 1 || cfg.Timeout < 0 || cfg.Times < 1 {
-		return e.trouble("compare: -count, -times and -timeout must be positive")
+	switch {
+	case cfg.Count < 1:
+		return e.trouble("compare: -count is %d, want at least 1", cfg.Count)
+	case cfg.Times < 1:
+		return e.trouble("compare: -times is %d, want at least 1", cfg.Times)
+	case cfg.Timeout < 0:
+		return e.trouble("compare: -timeout is %v, want a time that is not negative", cfg.Timeout)
 	}
 	cfg.Devices = strings.Split(*devices, ",")
 	if cfg.Trace = *html != ""; cfg.Trace {

@@ -46,7 +46,9 @@ func TestUsage(t *testing.T) {
 		{[]string{"help", "vet", "compare"}, "one command at a time"},
 		{[]string{"compare"}, "which package?"},
 		{[]string{"compare", "./a", "./b"}, "one package at a time"},
-		{[]string{"compare", "-count", "0", "./a"}, "must be positive"},
+		{[]string{"compare", "-count", "0", "./a"}, "-count is 0, want at least 1"},
+		{[]string{"compare", "-times", "-3", "./a"}, "-times is -3"},
+		{[]string{"compare", "-timeout", "-1s", "./a"}, "-timeout is -1s"},
 		{[]string{"compare", "-mask", "(", "./a"}, "missing closing )"},
 		{[]string{"compare", "-device", "abacus", "./a"}, `unknown device "abacus"`},
 	} {

@@ -64,7 +64,7 @@ func Same(t testing.TB, original, generated, args any) {
 			}
 			b, _ := m.run(generated)
 			if !same(a.text, b.text) {
-				t.Fatalf("asynctest: seed %d, failing tensor %d (0: none): outcomes differ\n%s", seed, fault, differences(a.text, b.text))
+				t.Fatalf("asynctest: seed %d, failing tensor %d (0: none): outcomes differ; if the original is newer than the generated function, run go generate\n%s", seed, fault, differences(a.text, b.text))
 			}
 			if !a.panicked {
 				finished++

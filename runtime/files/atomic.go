@@ -39,6 +39,9 @@ type pending struct{ name, path string }
 
 // begin lets write fill a file for the place at path, and forces it to the disk.
 func begin(path string, write func(f *os.File) error) (*pending, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("files: %s is a folder", path)
+	}
 	f, err := create(path)
 	if err != nil {
 		return nil, fmt.Errorf("files: %w", err)

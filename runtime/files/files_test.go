@@ -214,6 +214,9 @@ func TestFailedWrites(t *testing.T) {
 	if err := files.WriteNPY(none, x); !strings.Contains(err.Error(), "open "+filepath.Dir(none)) || strings.Contains(err.Error(), "unfinished") {
 		t.Errorf("the error of a folder that isn't there names something else: %v", err)
 	}
+	if err := files.WriteNPY(dir, x); err.Error() != "files: "+dir+" is a folder" {
+		t.Errorf("the error of a folder as a file: %v", err)
+	}
 	if text, err := os.ReadFile(path); string(text) != "old" {
 		t.Errorf("the old file is %q, %v", text, err)
 	}
