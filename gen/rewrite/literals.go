@@ -10,8 +10,8 @@ import (
 )
 
 // inLiterals are the remarks on reads in function literals of f, of which the others have none: in a loop of the
-// literal, or in a literal that another function may call in a loop. What a literal does that a loop calls by its name is
-// what the remark on the call is about.
+// literal, or in a literal that another function may call in a loop. Where a loop calls the literal by a name, the
+// remark on that call is about what the literal does.
 func inLiterals(f *plan.Function, others []plan.Remark) (remarks []plan.Remark) {
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
