@@ -19,6 +19,11 @@ import (
 //	               every doubling (alloc_slab.go)
 //	beyond         runs of 8 KiB pages, the best fit, split and joined again (alloc_page.go)
 //
+// A request is refused when the blocks in use and its own would take more than the limit. Memory that is
+// only cached is used for other sizes, or goes back to the Source, before that. What has to stay are free
+// slots on pages with blocks in use or, if the Source takes no pages back, in slabs and regions with such
+// blocks. Because of those, all regions together may take up to maxBeyond more than the limit, but no more.
+//
 // The Allocator writes nothing into the memory itself, which the host may not be able to reach. A
 // block is at most an eighth and 63 bytes larger than the request. Blocks begin at multiples of 64
 // bytes, and those of 16 MiB and more at multiples of 2 MiB. Their contents are undefined.
@@ -30,7 +35,7 @@ import (
 // All methods may be called from several goroutines.
 type Allocator struct {
 	src   Source
-	limit int64
+	limit int64 // of Live, and of all regions together unless they have to go beyond
 
 	classes [numClasses]class
 	heap    pageHeap
@@ -66,7 +71,7 @@ type MemoryStats struct {
 	Live   int64 // in blocks that were handed out and not put back
 	Cached int64 // in regions, but in no such block
 	Peak   int64 // the largest Live so far
-	Limit  int64 // the most that all regions may take together
+	Limit  int64 // the most that Live may be, see Allocator
 	Sizes  []SizeStats
 }
 
@@ -78,7 +83,7 @@ type SizeStats struct {
 	Cached int64 // how many are free
 }
 
-// NewAllocator returns an allocator whose regions take no more than limit bytes together. If limit
+// NewAllocator returns an allocator whose blocks take no more than limit bytes together. If limit
 // is 0, it is ASYNCGEN_MEMORY or, if that is not set, seven eighths of HostMemoryLimit. NewAllocator
 // panics if it needs ASYNCGEN_MEMORY and that is not a positive number.
 func NewAllocator(src Source, limit int64) *Allocator {
@@ -131,15 +136,25 @@ func (a *Allocator) Alloc(bytes int64) (*Buffer, error) {
 // Get is Alloc into an existing Buffer. If it fails, b is unchanged.
 func (a *Allocator) Get(b *Buffer, bytes int64) error {
 	p, err := a.place(bytes)
+	if err == nil && !a.count(p.size()) {
+		a.putBack(p)
+		err = errNoRoom
+	}
 	if err != nil {
-		return err
+		return a.refusal(bytes, err)
 	}
 	b.Ptr, b.Bytes, b.Handle, b.at = p.pointer(), bytes, p.span.region.Handle, p
 	if checked {
 		b.poison()
 	}
-	a.count(p.size())
 	return nil
+}
+
+// refusal is the error of a request that finds no room.
+func (a *Allocator) refusal(bytes int64, err error) error {
+	s := a.Stats()
+	return fmt.Errorf("%w: %d bytes asked for, %d in use and %d cached of at most %d: %w",
+		ErrOutOfMemory, bytes, s.Live, s.Cached, s.Limit, err)
 }
 
 // Free puts the block of b back. The block may be handed out again at once, so nothing may use it any more. b may be a
@@ -152,12 +167,17 @@ func (a *Allocator) Free(b *Buffer) {
 		b.poison()
 	}
 	size := b.at.size()
-	if c := b.at.span.class; c != nil {
-		c.put(b.at)
-	} else {
-		a.heap.put(b.at.span)
-	}
+	a.putBack(b.at)
 	a.freed.Add(size)
+}
+
+// putBack undoes place.
+func (a *Allocator) putBack(p place) {
+	if c := p.span.class; c != nil {
+		c.put(p)
+	} else {
+		a.heap.put(p.span)
+	}
 }
 
 // Tag notes who holds the block of b. Callers choose what the numbers mean; see Holders.
@@ -218,59 +238,63 @@ func (p place) pointer() unsafe.Pointer {
 const maxBlock = 1 << 42
 
 // place finds room for a block: in cached memory; in what a collection of garbage frees, if that is
-// cheap; in a new region; or in a new region after cached regions went back to the system, and then
-// all cached pages.
+// cheap; in a new region; in pages of slabs that are free, or a new region after cached regions went back
+// to the system; in a new region after all cached pages went back, and then pages of slabs; or in a new
+// region beyond the limit, because blocks in use hold back the rest.
 func (a *Allocator) place(bytes int64) (place, error) {
-	if bytes < 0 || bytes > maxBlock {
-		return place{}, fmt.Errorf("%w: %d bytes asked for", ErrOutOfMemory, bytes)
+	if bytes < 0 || bytes > maxBlock || bytes > a.limit-a.Live() {
+		return place{}, errNoRoom
 	}
-	p, err := a.tryPlace(bytes, false)
+	p, err := a.tryPlace(bytes, cachedOnly)
 	if err == nil {
 		return p, nil
 	}
 	if a.collectInstead(bytes) {
-		if p, err = a.tryPlace(bytes, false); err == nil {
+		if p, err = a.tryPlace(bytes, cachedOnly); err == nil {
 			return p, nil
 		}
 	}
-	if p, err = a.tryPlace(bytes, true); err == nil {
+	if p, err = a.tryPlace(bytes, toLimit); err == nil {
 		return p, nil
 	}
-	if a.Trim() > 0 {
-		if p, err = a.tryPlace(bytes, true); err == nil {
+	for _, makeRoom := range []func(){func() { a.Trim() }, a.heap.discard, a.discardInSlabs} {
+		makeRoom()
+		if p, err = a.tryPlace(bytes, toLimit); err == nil {
 			return p, nil
 		}
 	}
-	if a.heap.discard() > 0 {
-		if p, err = a.tryPlace(bytes, true); err == nil {
-			return p, nil
-		}
-	}
-	s := a.Stats()
-	return place{}, fmt.Errorf("%w: %d bytes asked for, %d in use and %d cached of at most %d: %w",
-		ErrOutOfMemory, bytes, s.Live, s.Cached, s.Limit, err)
+	return a.tryPlace(bytes, beyond)
 }
 
-// tryPlace finds room in cached memory or, if grow is true, in a new region.
-func (a *Allocator) tryPlace(bytes int64, grow bool) (place, error) {
+// tryPlace finds room in cached memory or, if g allows that, in a new region.
+func (a *Allocator) tryPlace(bytes int64, g growth) (place, error) {
 	if checked {
 		s, err := a.heap.guarded(bytes)
 		return place{span: s}, err
 	}
 	if bytes <= slabMost {
-		return a.classes[classOf(bytes)].take(&a.heap, grow)
+		return a.classes[classOf(bytes)].take(&a.heap, g)
 	}
-	s, err := a.heap.take(bytes, nil, grow)
+	s, err := a.heap.take(bytes, nil, g)
 	return place{span: s}, err
 }
 
-// count notes that a block was handed out.
-func (a *Allocator) count(bytes int64) {
-	allocated := a.allocated.Add(bytes)
-	live := allocated - a.freed.Load()
+// count notes that a block was handed out. It reports false, and notes nothing, if the limit has no room for it.
+func (a *Allocator) count(bytes int64) bool {
+	var live int64
+	for {
+		allocated := a.allocated.Load()
+		if live = allocated + bytes - a.freed.Load(); live > a.limit {
+			return false
+		}
+		if a.allocated.CompareAndSwap(allocated, allocated+bytes) {
+			break
+		}
+	}
 	for top := a.peak.Load(); live > top && !a.peak.CompareAndSwap(top, live); top = a.peak.Load() {
 	}
 	a.pressIfDue()
+	return true
 }
 
 // Reused notes that the block of b got another user without Free and Alloc. It counts for the next
@@ -284,7 +308,7 @@ func (a *Allocator) Reused(b *Buffer) {
 	a.pressIfDue()
 }
 
-// Limit is the most bytes that all regions together may take.
+// Limit is the most that Live may be.
 func (a *Allocator) Limit() int64 { return a.limit }
 
 // Live is how many bytes are in blocks that were handed out and not put back.
@@ -299,6 +323,13 @@ func (a *Allocator) Trim() int64 {
 		a.classes[i].trim(&a.heap)
 	}
 	return a.heap.trim()
+}
+
+// discardInSlabs gives the pages of slabs back on which no block in use lies, where the Source can take them.
+func (a *Allocator) discardInSlabs() {
+	for i := range a.classes {
+		a.classes[i].discard(&a.heap)
+	}
 }
 
 // Stats returns the numbers as of now.

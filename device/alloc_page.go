@@ -56,7 +56,7 @@ type span struct {
 	number   int32 // in pageHeap.spans
 	first, n int32 // pages
 	free     bool
-	gone     int32 // how many of its pages were given back to the system, if it is free
+	gone     int32 // how many of its pages were given back to the system, if it is free or a slab
 	next     *span // in its bin, if it is free
 	prev     *span
 	lead     int64   // where its block begins, in bytes; 0 but in checked builds, see guarded
@@ -64,6 +64,7 @@ type span struct {
 
 	class *class    // of a slab, else nil; does not change while the span is taken
 	used  int32     // slots in use; guarded by the class
+	lost  uint16    // bit i: page i was given back to the system, and its slots are not free; guarded by the class
 	tags  []uintptr // of the blocks in the slots, 0 where there is none; guarded by the class
 }
 
@@ -79,9 +80,22 @@ func binOf(n int32) int {
 
 func (h *pageHeap) init(src Source, limit int64) { h.src, h.limit = src, limit }
 
+// A growth says when a new region may be mapped.
+type growth int8
+
+const (
+	cachedOnly growth = iota // never
+	toLimit                  // within the limit
+	beyond                   // within the limit and maxBeyond, for the one request
+)
+
+// maxBeyond is how far all regions may go beyond the limit together. It is room for a slab of each class, which
+// may be there for a few bytes.
+const maxBeyond = 6 << 20
+
 // take returns a span of at least the given size. It becomes a slab of c, or one block if c is nil. take
-// maps a new region only if grow is set.
-func (h *pageHeap) take(bytes int64, c *class, grow bool) (*span, error) {
+// maps a new region only if g allows that.
+func (h *pageHeap) take(bytes int64, c *class, g growth) (*span, error) {
 	n := int32((bytes + pageBytes - 1) / pageBytes)
 	align := int32(1)
 	if bytes >= alignFrom {
@@ -90,17 +104,17 @@ func (h *pageHeap) take(bytes int64, c *class, grow bool) (*span, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.fitLocked(n, align)
-	if s == nil && !grow {
+	if s == nil && g == cachedOnly {
 		return nil, errNoCached
 	}
 	if s == nil {
-		if err := h.growLocked(int64(n) * pageBytes); err != nil {
+		if err := h.growLocked(int64(n)*pageBytes, g); err != nil {
 			return nil, err
 		}
 		s = h.fitLocked(n, align)
 	}
-	if !h.reviveLocked(s, n) {
-		return nil, errNoRoom
+	if !h.reviveLocked(s, n, g) {
+		return nil, errInPieces
 	}
 	h.removeLocked(s)
 	if skip := alignUp(s.first, align) - s.first; skip > 0 {
@@ -159,13 +173,13 @@ func (h *pageHeap) nextBin(bin int) int {
 }
 
 // growLocked maps a region with room for a span of the given size.
-func (h *pageHeap) growLocked(need int64) error {
-	room := h.roomLocked()
+func (h *pageHeap) growLocked(need int64, g growth) error {
+	room := h.roomLocked(g)
 	if need > room {
-		return errNoRoom
+		return errInPieces
 	}
 	want := (max(need, min(max(h.mapped/2, minRegion), maxRegion)) + hugePage - 1) &^ (hugePage - 1)
-	want = min(want, room)
+	want = max(need, min(want, h.roomLocked(toLimit)))
 	mem, err := h.src.Map(want)
 	if err != nil && want > need {
 		mem, err = h.src.Map(need)
@@ -261,7 +275,7 @@ func (h *pageHeap) put(s *span) {
 		panic("device: a block was put back twice")
 	}
 	h.taken--
-	s.tag, s.class = 0, nil
+	s.tag, s.class, s.lost = 0, nil, 0
 	if checked {
 		h.unmapLocked(s)
 		return

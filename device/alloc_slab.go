@@ -14,7 +14,8 @@ const (
 )
 
 var (
-	errNoRoom   = errors.New("the limit is reached")
+	errNoRoom   = errors.New("the limit is reached, which ASYNCGEN_MEMORY can set")
+	errInPieces = errors.New("what is cached lies in pieces between blocks in use; with a higher ASYNCGEN_MEMORY there is more")
 	errNoCached = errors.New("nothing that fits is cached")
 )
 
@@ -47,10 +48,10 @@ func (c *class) init(i int) {
 	c.bytes, c.slots, c.pages = int64(q+1)<<shift, pageBytes>>shift, int32(q+1)
 }
 
-func (c *class) take(h *pageHeap, grow bool) (place, error) {
+func (c *class) take(h *pageHeap, g growth) (place, error) {
 	c.mu.Lock()
 	if len(c.free) == 0 {
-		if err := c.growLocked(h, grow); err != nil {
+		if err := c.growLocked(h, g); err != nil {
 			c.mu.Unlock()
 			return place{}, err
 		}
@@ -64,8 +65,8 @@ func (c *class) take(h *pageHeap, grow bool) (place, error) {
 	return p, nil
 }
 
-func (c *class) growLocked(h *pageHeap, grow bool) error {
-	s, err := h.take(int64(c.pages)*pageBytes, c, grow)
+func (c *class) growLocked(h *pageHeap, g growth) error {
+	s, err := h.take(int64(c.pages)*pageBytes, c, g)
 	if err != nil {
 		return err
 	}
@@ -106,8 +107,11 @@ func (c *class) trim(h *pageHeap) {
 func (c *class) stats() (s SizeStats, slabs int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cached := int64(len(c.free))
-	return SizeStats{Bytes: c.bytes, Live: int64(len(c.slabs))*int64(c.slots) - cached, Cached: cached}, len(c.slabs)
+	live := int64(0)
+	for _, s := range c.slabs {
+		live += int64(s.used)
+	}
+	return SizeStats{Bytes: c.bytes, Live: live, Cached: int64(len(c.free))}, len(c.slabs)
 }
 
 func (c *class) holders(add func(tag uintptr, bytes int64)) {

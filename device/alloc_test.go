@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -71,7 +72,13 @@ func (f *fakeSource) bytes() (sum int64) {
 	return sum
 }
 
+// A discardingSource is a fakeSource that takes pages back.
+type discardingSource struct{ fakeSource }
+
+func (*discardingSource) Discard(Region, int64, int64) error { return nil }
+
 func TestClasses(t *testing.T) {
+	var slabs int64
 	for bytes := int64(0); bytes <= slabMost; bytes++ {
 		var c, smaller class
 		i := classOf(bytes)
@@ -90,6 +97,14 @@ func TestClasses(t *testing.T) {
 		if int64(c.slots)*c.bytes != int64(c.pages)*pageBytes {
 			t.Fatalf("%d slots of %d bytes do not divide %d pages", c.slots, c.bytes, c.pages)
 		}
+	}
+	for i := range numClasses {
+		var c class
+		c.init(i)
+		slabs += int64(c.pages) * pageBytes
+	}
+	if slabs > maxBeyond {
+		t.Errorf("a slab of each class takes %d bytes, and regions go no more than %d beyond the limit", slabs, maxBeyond)
 	}
 	if last := classOf(slabMost); last != numClasses-1 {
 		t.Errorf("the last class is %d of %d", last, numClasses)
@@ -237,7 +252,7 @@ func checkFill(t *testing.T, b *Buffer, mark byte) {
 }
 
 // checkHeap checks that the spans of each region follow each other, that free ones are joined, and
-// that they are in their bins.
+// that they are in their bins. No slot of a slab that is in use or free is on a page that was given back.
 func checkHeap(t *testing.T, a *Allocator) {
 	t.Helper()
 	h := &a.heap
@@ -275,12 +290,28 @@ func checkHeap(t *testing.T, a *Allocator) {
 			if s.free != binned[s] || s.free && last {
 				t.Fatalf("span at page %d: free %v, in a bin %v, after a free one %v", page, s.free, binned[s], last)
 			}
-			if s.gone < 0 || s.gone > s.n || s.gone > 0 && !s.free {
-				t.Fatalf("%d of %d pages are given back, free: %v", s.gone, s.n, s.free)
+			if s.gone < 0 || s.gone > s.n || !s.free && int(s.gone) != bits.OnesCount16(s.lost) {
+				t.Fatalf("%d of %d pages are given back, free: %v, of a slab: %b", s.gone, s.n, s.free, s.lost)
 			}
 			gone += int64(s.gone) * pageBytes
 			last = s.free
 			page += s.n
+		}
+	}
+	for i := range a.classes {
+		c := &a.classes[i]
+		for _, p := range c.free {
+			if p.span.tags[p.slot] != 0 || p.span.lost&c.pagesOf(p.slot) != 0 {
+				t.Fatalf("slot %d of %d bytes is free, in use: %v, on pages that were given back: %b", p.slot, c.bytes,
+					p.span.tags[p.slot] != 0, p.span.lost)
+			}
+		}
+		for _, s := range c.slabs {
+			for slot, tag := range s.tags {
+				if tag != 0 && s.lost&c.pagesOf(int32(slot)) != 0 {
+					t.Fatalf("slot %d of %d bytes is in use, on pages that were given back: %b", slot, c.bytes, s.lost)
+				}
+			}
 		}
 	}
 	if gone != h.discarded {
@@ -289,8 +320,13 @@ func checkHeap(t *testing.T, a *Allocator) {
 }
 
 func TestAllocatorConcurrent(t *testing.T) {
+	t.Run("ample", func(t *testing.T) { testConcurrent(t, HostMemory, 1<<30) })
+	t.Run("tight", func(t *testing.T) { testConcurrent(t, &discardingSource{}, 1<<20) })
+}
+
+func testConcurrent(t *testing.T, src Source, limit int64) {
 	r := allocRand(t)
-	a := NewAllocator(HostMemory, 1<<30)
+	a := NewAllocator(src, limit)
 	a.pressure.collect = func() {}
 	const goroutines = 4
 	given := make(chan *Buffer, 64) // blocks that another goroutine puts back
@@ -301,6 +337,13 @@ func TestAllocatorConcurrent(t *testing.T) {
 			var own []*Buffer
 			for i := range 3000 {
 				b, err := a.Alloc(randomBytes(r, 18))
+				if errors.Is(err, ErrOutOfMemory) && limit < 1<<30 {
+					for _, b := range own {
+						a.Free(b)
+					}
+					own = own[:0]
+					continue
+				}
 				if err != nil {
 					t.Error(err)
 					return
@@ -337,8 +380,8 @@ func TestAllocatorConcurrent(t *testing.T) {
 		a.Free(b)
 	}
 	checkHeap(t, a)
-	if s := a.Stats(); s.Live != 0 {
-		t.Errorf("%d bytes are lost", s.Live)
+	if s := a.Stats(); s.Live != 0 || s.Peak > limit {
+		t.Errorf("%d bytes are lost; the peak is %d of %d", s.Live, s.Peak, limit)
 	}
 }
 
@@ -444,6 +487,245 @@ func TestAllocatorUsesAllOfTheLimit(t *testing.T) {
 	if s := a.Stats(); s.Live != 0 || s.Cached != 0 || a.heap.mapped != 0 {
 		t.Errorf("after all was put back: %+v", s)
 	}
+}
+
+// A bug: a slab of each size that was in use took its pages for a few bytes, so 320 bytes were refused where 640 of
+// 100,000 were in use. The slabs of some sizes were even larger than all of the memory.
+func TestFewBytesOfEachSize(t *testing.T) {
+	if checked {
+		t.Skip("in checked builds every block takes three pages")
+	}
+	for name, src := range map[string]Source{"host": HostMemory, "device": &fakeSource{}} {
+		t.Run(name, func(t *testing.T) {
+			a := NewAllocator(src, 100_000)
+			var live []*Buffer
+			for bytes := int64(64); a.Live()+bytes <= a.Limit(); bytes += 64 {
+				b, err := a.Alloc(bytes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				live = append(live, b)
+			}
+			for _, b := range live {
+				a.Free(b)
+			}
+			for bytes := int64(1); bytes <= 96<<10; bytes += 999 {
+				b, err := a.Alloc(bytes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.Free(b)
+			}
+			if a.Close(); a.heap.mapped != 0 {
+				t.Errorf("%d bytes are still mapped", a.heap.mapped)
+			}
+		})
+	}
+}
+
+// A request is refused only if the blocks in use leave no room for it: within the limit, or where it is large,
+// on pages that they do not lie on.
+func TestAllocatorRefusals(t *testing.T) {
+	if checked {
+		t.Skip("in checked builds every block takes two pages more")
+	}
+	sources := map[string]func() Source{
+		"host":       func() Source { return HostMemory },
+		"device":     func() Source { return &fakeSource{} },
+		"discarding": func() Source { return &discardingSource{} },
+	}
+	for _, limit := range []int64{100_000, 3 << 20, 40 << 20} {
+		for name, source := range sources {
+			t.Run(fmt.Sprintf("%s/%d", name, limit), func(t *testing.T) {
+				src := source()
+				d, discards := src.(discarder)
+				if name == "host" && (!discards || d.Discard(mapped(t, pageBytes), 0, pageBytes) != nil) {
+					discards = false
+				}
+				if !discards && limit > 100_000 {
+					t.Skip("what is free in slabs can be in the way: no page of theirs goes back")
+				}
+				testRefusals(t, NewAllocator(src, limit), allocRand(t))
+			})
+		}
+	}
+}
+
+func testRefusals(t *testing.T, a *Allocator, r *rand.Rand) {
+	a.pressure.collect = func() {}
+	live := map[*Buffer]byte{}
+	bytes, refused, lost := int64(0), 0, 0
+	for step := range 6000 {
+		// The sizes change with time: those of before must not be in the way.
+		most := 7 + step/500*5%12
+		if r.IntN(100) < []int{75, 25}[step/250%2] {
+			n := randomBytes(r, most)
+			if r.IntN(20) == 0 {
+				n = r.Int64N(a.Limit() * 3 / 4)
+			}
+			size := (n + pageBytes - 1) / pageBytes * pageBytes
+			need := size
+			if n <= slabMost {
+				c := &a.classes[classOf(n)]
+				size, need = c.bytes, int64(c.pages)*pageBytes
+			}
+			b, err := a.Alloc(n)
+			fits := bytes+size <= a.Limit()
+			if err == nil && !fits || err != nil && !errors.Is(err, ErrOutOfMemory) {
+				t.Fatalf("step %d: %d bytes with %d in use: %v", step, n, bytes, err)
+			}
+			if err != nil {
+				if fits && pinned(live)+need <= a.Limit()+maxBeyond {
+					t.Fatalf("step %d, with %d bytes of pages that blocks lie on: %v", step, pinned(live), err)
+				}
+				refused++
+				continue
+			}
+			checkNew(t, b, n, live)
+			mark := byte(r.Uint32())
+			fill(b, mark)
+			live[b] = mark
+			bytes += size
+		} else {
+			bytes -= freeOne(t, a, live)
+		}
+		if s := a.Stats(); s.Live != bytes || s.Peak > s.Limit || s.Live+s.Cached > s.Limit+maxBeyond {
+			t.Fatalf("step %d: %+v, want %d bytes live", step, s, bytes)
+		}
+		for _, s := range a.heap.spans {
+			if s != nil && s.lost != 0 {
+				lost++
+				break
+			}
+		}
+		if step%100 == 0 {
+			checkHeap(t, a)
+		}
+	}
+	t.Logf("%d refused; after %d steps, pages of slabs were given back", refused, lost)
+	for b, mark := range live {
+		checkFill(t, b, mark)
+		a.Free(b)
+	}
+	a.Close()
+	if s := a.Stats(); s.Live != 0 || s.Cached != 0 || a.heap.mapped != 0 || a.heap.discarded != 0 {
+		t.Errorf("after all was put back: %+v", s)
+	}
+}
+
+// pinned is how many bytes the pages have that blocks in use lie on.
+func pinned(live map[*Buffer]byte) int64 {
+	type page struct {
+		of *region
+		at int64
+	}
+	pages := map[page]bool{}
+	for b := range live {
+		for at := b.Offset() / pageBytes; at <= (b.Offset()+b.at.size()-1)/pageBytes; at++ {
+			pages[page{b.at.span.region, at}] = true
+		}
+	}
+	return int64(len(pages)) * pageBytes
+}
+
+// A bug: slabs that were free were joined to room for a large block, which was refused because no region went back.
+func TestFreeSlabsServeOthers(t *testing.T) {
+	if checked {
+		t.Skip("checked builds have no slabs")
+	}
+	const limit = 4 << 20
+	a := NewAllocator(&fakeSource{}, limit)
+	if _, err := a.Alloc(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	var small []*Buffer
+	for a.Live() <= limit-slabMost {
+		b, err := a.Alloc(slabMost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		small = append(small, b)
+	}
+	for _, b := range small {
+		a.Free(b)
+	}
+	if _, err := a.Alloc(limit - 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if s := a.Stats(); s.Live+s.Cached > limit {
+		t.Errorf("regions went beyond the limit: %+v", s)
+	}
+}
+
+// Where few of many small blocks stay in use, almost all of the memory can serve a large one.
+func TestPagesOfSlabsGoBack(t *testing.T) {
+	if checked {
+		t.Skip("checked builds have no slabs")
+	}
+	const limit = 64 << 20
+	a := NewAllocator(&discardingSource{}, limit)
+	for range 2 {
+		var all []*Buffer
+		for a.Live() <= limit-1<<10 {
+			b, err := a.Alloc(1 << 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b)
+		}
+		for i, b := range all {
+			if i%100 != 50 { // there is one in almost every slab
+				a.Free(b)
+			}
+		}
+		large, err := a.Alloc(limit / 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkHeap(t, a)
+		a.Free(large)
+		for i, b := range all {
+			if i%100 == 50 {
+				a.Free(b)
+			}
+		}
+	}
+	if a.Close(); a.heap.mapped != 0 || a.heap.discarded != 0 {
+		t.Errorf("%d bytes are still mapped, %d given back", a.heap.mapped, a.heap.discarded)
+	}
+}
+
+// Where no pages go back, what is free beside blocks in use counts, but for maxBeyond. The error says so.
+func TestNoFartherBeyond(t *testing.T) {
+	if checked {
+		t.Skip("checked builds have no slabs")
+	}
+	const limit = 32 << 20
+	a := NewAllocator(&fakeSource{}, limit)
+	var all []*Buffer
+	for a.Live() < limit {
+		b, err := a.Alloc(1 << 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b)
+	}
+	for i, b := range all {
+		if i%100 != 50 {
+			a.Free(b)
+		}
+	}
+	for {
+		if _, err := a.Alloc(1 << 20); errors.Is(err, ErrOutOfMemory) && errors.Is(err, errInPieces) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if s := a.Stats(); s.Live+s.Cached > limit+maxBeyond {
+			t.Fatalf("%d bytes beyond the limit: %+v", s.Live+s.Cached-limit, s)
+		}
+	}
+	checkHeap(t, a)
 }
 
 // mapped returns host memory until the end of the test.

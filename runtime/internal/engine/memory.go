@@ -237,7 +237,11 @@ func holdersText(memory *device.Allocator) string {
 		if i == 0 {
 			text.WriteString("\nin use:")
 		}
-		fmt.Fprintf(&text, "\n\t%10.1f MiB in %5d results made at %s", float64(l.Bytes)/(1<<20), l.Blocks, where)
+		unit, of := "MiB", 1<<20
+		if l.Bytes < 1<<20 {
+			unit, of = "KiB", 1<<10
+		}
+		fmt.Fprintf(&text, "\n\t%10.1f %s in %5d results made at %s", float64(l.Bytes)/float64(of), unit, l.Blocks, where)
 	}
 	return text.String()
 }
@@ -249,7 +253,7 @@ type DeviceMemory struct {
 	Cached   int64 // given back, and kept for later results
 	Peak     int64 // the largest Live so far
 	InFlight int64 // written by operations that have not finished
-	Limit    int64 // on Live and Cached together
+	Limit    int64 // on Live; Cached counts too, but for what lies between results in use, see device.Allocator
 }
 
 // memory returns the numbers of each device that was used. Those of a device without an
