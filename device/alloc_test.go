@@ -460,10 +460,7 @@ func TestAllocatorUsesAllOfTheLimit(t *testing.T) {
 				refused++
 				continue
 			}
-			checkNew(t, b, n, live)
-			mark := byte(r.Uint32())
-			fill(b, mark)
-			live[b] = mark
+			handedOut(t, r, b, n, live)
 			bytes += n
 		} else {
 			bytes -= freeOne(t, a, live)
@@ -581,10 +578,7 @@ func testRefusals(t *testing.T, a *Allocator, r *rand.Rand) {
 				refused++
 				continue
 			}
-			checkNew(t, b, n, live)
-			mark := byte(r.Uint32())
-			fill(b, mark)
-			live[b] = mark
+			handedOut(t, r, b, n, live)
 			bytes += size
 		} else {
 			bytes -= freeOne(t, a, live)
@@ -611,6 +605,15 @@ func testRefusals(t *testing.T, a *Allocator, r *rand.Rand) {
 	if s := a.Stats(); s.Live != 0 || s.Cached != 0 || a.heap.mapped != 0 || a.heap.discarded != 0 {
 		t.Errorf("after all was put back: %+v", s)
 	}
+}
+
+// handedOut checks a new block of n bytes, fills it, and adds it to those in use.
+func handedOut(t *testing.T, r *rand.Rand, b *Buffer, n int64, live map[*Buffer]byte) {
+	t.Helper()
+	checkNew(t, b, n, live)
+	mark := byte(r.Uint32())
+	fill(b, mark)
+	live[b] = mark
 }
 
 // pinned is how many bytes the pages have that blocks in use lie on.
