@@ -367,8 +367,8 @@ func (r *reduction[T]) foldColumns(s *foldScratch, lo, hi int) {
 	}
 }
 
-// pairRows combines row k with row k+half, for each k below half, in lane k: that is where m rows of w elements, one for
-// each lane at most, are after the first step. The rows begin with number first; row 0 is at at.
+// pairRows combines row k with row k+half, for each k below half, in lane k: that is where m rows of w elements, one
+// for each lane at most, are after the first step. The rows begin with number first; row 0 is at at.
 func (r *reduction[T]) pairRows(lanes []T, at, first, m, half, w int) {
 	row := func(k int) []T { return r.src[at+r.reduced.offset(first+k):][:w] }
 	for k := range half {
