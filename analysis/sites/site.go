@@ -122,7 +122,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 		}
 		if w.Kind == blocking.WaitPrint {
 			s.Uses = Printed
-			s.Outside = s.Outside || isTableLine(pkg, c, l) || takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues) || isReport(pkg, l)
+			s.Outside = s.Outside || isTableLine(pkg, c, l) || takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
 		}
 		s.Outside = s.Outside || savesCollected(pkg, c, w.Operand, l) || isOverFolds(pkg, l)
 		kept := false
@@ -158,6 +158,7 @@ func site(pkg *blocking.Package, c *blocking.Call) *Site {
 			}
 			s.Outside = s.Outside || decides && (searches || !s.Alarms && isCascade(pkg, l)) || s.Uses == Passed && takesInput(pkg, l) && !pkg.Any(l, (*blocking.Call).Enqueues)
 		}
+		s.Outside = s.Outside || s.Uses == Printed && isReport(pkg, l)
 		s.Outside = s.Outside || pkg.Any(l, IsOutside) && !(kept && readsFiles(pkg, l))
 		s.Outside = s.Outside && (IsAllowed(c) || !answersSingly(pkg, c, l))
 		if s.Uses&Computes == 0 && (pkg.Any(l, func(d *blocking.Call) bool { return d != c && plays(pkg, d, 0) }) || actsWithin(pkg, l, c)) {

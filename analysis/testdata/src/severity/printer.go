@@ -31,6 +31,7 @@ func inspected(net nn.Module, step func() *tensor.Tensor, w io.Writer) {
 		if i%100 == 0 {
 			for _, p := range nn.Params(net) {
 				fmt.Fprintln(w, i, p.Value().Norm())
+				fmt.Fprintf(w, "%d: %.3f\n", i, p.Value().Max().Item())
 			}
 		}
 		fmt.Fprintln(w, loss) // want `AT004`
