@@ -62,6 +62,9 @@ func (f *Function) findClosures() {
 	}
 }
 
+// IsClosure reports whether v holds one function literal for all its life and is only called.
+func (f *Function) IsClosure(v *types.Var) bool { return f.closures[v] != nil }
+
 func litAt(rhs []ast.Expr, i, n int) (*ast.FuncLit, bool) {
 	if len(rhs) != n {
 		return nil, false
