@@ -188,7 +188,7 @@ func others(b Builder, x Value, axis int) Value {
 	if n < 2 {
 		return b.Elementwise(AddScalar, [2]float64{1}, b.Zeros(x))
 	}
-	part := func(v Value, from, to int) Value { return b.Structural(Slice, Attr{Axis: axis, From: from, To: to}, v) }
+	part := func(v Value, from, to int) Value { return sliced(b, v, axis, from, to, 1) }
 	join := func(first Value, more ...Value) Value {
 		n := first.Shape()[axis]
 		to := n
