@@ -119,12 +119,14 @@ func (f *frame) make(e *ast.CallExpr) value {
 			f.mayFail("fails: make", n)
 		}
 	}
+	room, _ := n.asInt()
 	if len(e.Args) > 2 {
-		f.expr(e.Args[2])
+		if most, known := f.term(f.expr(e.Args[2])).asInt(); known {
+			room = most
+		}
 	}
 	switch f.typeOf(e).Underlying().(type) {
 	case *types.Slice:
-		room, _ := n.asInt()
 		return &list{mem: &memory{content: f.ts.of("zeros"), room: room}, len: n}
 	case *types.Map:
 		return &list{mem: &memory{content: f.ts.of("empty")}, isMap: true}

@@ -771,6 +771,9 @@ var aliases = []struct{ name, made, one, other string }{
 	{"a list in a map from which one is deleted", "a := []float64{1}; c := map[int][]float64{1: a}; delete(c, len(xs))", "a[0]", "c[1][0]"},
 	{"a list that is appended after others", "a := []float64{1}; c := append(make([][]float64, len(xs)), [][]float64{a}...)", "a[0]", "c[len(xs)][0]"},
 
+	{"a list that is appended to within its capacity", "a := make([]float64, 1, 4); c := append(a, 2)", "a[0]", "c[0]"},
+	{"a list that is appended within a capacity", "b := []float64{1}; a := make([][]float64, 1, 4); d := append(a, b); c := a[:2]; _ = d", "b[0]", "c[1][0]"},
+
 	// Here the checker loses sight of it, and has to say so.
 	{"unknown: a list in a map that is ranged over", "a := []float64{1}; var c []float64; for _, b := range map[int][]float64{1: a} { c = b }", "a[0]", "c[0]"},
 	{"unknown: a list to which others are appended", "a := []float64{1}; c := append([][]float64{a}, make([][]float64, len(xs))...)", "a[0]", "c[0][0]"},
