@@ -66,8 +66,8 @@ func (l *literals) waits(call *ast.CallExpr) bool {
 	return !within
 }
 
-// calledOften returns why n may run many times. It is nil if nothing says so, or if a loop in the body of f runs n: such
-// loops have remarks of their own. looped is why whatever runs n runs it many times, or nil.
+// calledOften returns why n may run many times. It is nil if nothing says so, or if a loop in the body of f runs n:
+// such loops have remarks of their own. looped is why whatever runs n runs it many times, or nil.
 func (l *literals) calledOften(n ast.Node, looped *plan.Cause) *plan.Cause {
 	inLoop := false
 	for n = l.f.Parent(n); n != nil; n = l.f.Parent(n) {
