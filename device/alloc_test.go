@@ -252,7 +252,8 @@ func checkFill(t *testing.T, b *Buffer, mark byte) {
 }
 
 // checkHeap checks that the spans of each region follow each other, that free ones are joined, and
-// that they are in their bins. No slot of a slab that is in use or free is on a page that was given back.
+// that they are in their bins. It also checks the slots of slabs: none that is in use or can be taken lies on a page
+// that was given back.
 func checkHeap(t *testing.T, a *Allocator) {
 	t.Helper()
 	h := &a.heap

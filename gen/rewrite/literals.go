@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// inLiterals are the remarks on waits in function literals of f, of which the others have none: in a loop of a literal,
-// or in a literal that another function may call in a loop.
+// inLiterals returns a remark on each wait in a function literal of f that may happen many times: the wait is in a loop
+// of the literal, or another function may call the literal in a loop. Waits that others has a remark on are left out.
 func inLiterals(f *plan.Function, others []plan.Remark) (remarks []plan.Remark) {
 	l := literals{f, make(map[*ast.FuncLit]bool)}
 	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {

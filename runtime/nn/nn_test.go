@@ -113,7 +113,7 @@ func TestMistakes(t *testing.T) {
 	})
 }
 
-// A layer whose input has no floating-point numbers says so, and not that something that it calls can't have them.
+// A layer that is given integers says so. It does not report a mistake in a call that only its own code makes.
 func TestInputsThatAreIntegers(t *testing.T) {
 	images := tensor.Full(1, 1, 4, 4).As(tensor.Uint8)
 	for _, layer := range []nn.Module{

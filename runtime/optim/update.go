@@ -147,8 +147,8 @@ func newPass(name string, operands, scalars int, f func(x ...*kernel.Expr) *kern
 	}
 }
 
-// An averaging is the pass of an average that keeps a share of its former value, and that of one that keeps nothing:
-// x + 1*(g-x) would lose a g that is small beside x.
+// An averaging has two passes for an average x of values g: some keeps a share of x, none keeps nothing and sets x to
+// g. The first would not do for both, as x + 1*(g-x) loses a g that is small beside x.
 type averaging struct{ some, none pass }
 
 func newAveraging(name string, f func(g *kernel.Expr) *kernel.Expr) averaging {

@@ -148,7 +148,7 @@ func (f *frame) elementsIn(v value) (vs []value, ok bool) {
 	return vs, ok
 }
 
-// elements is termOf for a slice of which the elements are copied.
+// elements returns the term of the slice v, whose elements are about to be copied. So they become terms first.
 func (f *frame) elements(v value) *term {
 	if l, ok := v.(*list); ok {
 		l.mem.flatten(f.run)

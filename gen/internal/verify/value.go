@@ -237,11 +237,11 @@ func (m *memory) isWithin(n *term) bool {
 // whole is the content of m as a term.
 func (m *memory) whole(r *run) *term { return m.with(r, r.termOf) }
 
-// kept is whole for what goes on to lead to the memory of the elements.
+// kept is whole for a copy of m: the copy leads to the same memory as the elements do.
 func (m *memory) kept(r *run) *term { return m.with(r, r.kept) }
 
-// with is the content of m with what termOf makes of the parts, in the order in which objects that are alike get their
-// addresses.
+// with is the content of m as a term; termOf makes terms of the parts. It is called for the parts in a fixed order,
+// since it gives them addresses, which tell objects apart that are alike.
 func (m *memory) with(r *run, termOf func(value) *term) *term {
 	t := m.content
 	for _, i := range m.keys() {
